@@ -1,0 +1,1 @@
+"""The `keras-albert` command: parse, call the library, show."""

@@ -1,0 +1,11 @@
+"""SavedModels that take strings."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "saved_model": ["export_saved_model"],
+        "verification": ["verify_saved_model"],
+    },
+)
