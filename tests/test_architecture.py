@@ -1,0 +1,187 @@
+"""The rules of the code base that a reader should be able to rely on."""
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "keras_albert"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+CODE = [path for path in MODULES if path.name != "__init__.py"]
+
+# A module imports from its own folder and from folders of lower rank.
+RANKS = {
+    "layers": 0,
+    "tokenizers": 0,
+    "models": 1,
+    "data": 1,
+    "training": 2,
+    "compression": 2,
+    "conversion": 2,
+    "export": 2,
+    "serving": 3,
+    "cli": 3,
+}
+
+# The whole module is about TensorFlow; everywhere else it is imported inside
+# the functions that need it.
+TENSORFLOW_MODULES = set()
+
+# Folders that import Keras alone.
+KERAS_ONLY = {"layers"}
+
+
+def name_of(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+def folder_of(path):
+    """The sub-package of a module, or '' for the package's own files."""
+    parts = path.relative_to(PACKAGE).parts
+    return parts[0] if len(parts) > 1 else ""
+
+
+def imported_names(tree, module_level_only=False):
+    """Dotted names of all imports in a syntax tree."""
+    nodes = module_level(tree) if module_level_only else ast.walk(tree)
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            yield node.module
+            yield from (f"{node.module}.{a.name}" for a in node.names)
+
+
+def module_level(node):
+    """Nodes that run on import: all but the bodies of functions."""
+    for child in ast.iter_child_nodes(node):
+        function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+        if not isinstance(child, function):
+            yield child
+            yield from module_level(child)
+
+
+def tree_of(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("path", CODE, ids=name_of)
+def test_imports_point_to_lower_ranks(path):
+    folder = folder_of(path)
+    names = [
+        name.split(".")
+        for name in imported_names(tree_of(path))
+        if name.startswith("keras_albert.")
+    ]
+    others = {parts[1] for parts in names if parts[1] in RANKS} - {folder}
+    wrong = {o for o in others if RANKS[o] >= RANKS[folder]}
+    assert not wrong, f"{folder}/ may not import {wrong}"
+
+
+@pytest.mark.parametrize("path", CODE, ids=name_of)
+def test_every_folder_has_a_rank(path):
+    assert folder_of(path) in RANKS
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_tensorflow_is_imported_where_it_is_needed(path):
+    names = imported_names(tree_of(path), module_level_only=True)
+    imports = {name.split(".")[0] for name in names}
+    expected = name_of(path) in TENSORFLOW_MODULES
+    found = bool(imports & {"tensorflow", "tensorflow_text"})
+    assert found == expected, (
+        "list the module in TENSORFLOW_MODULES, or import TensorFlow inside "
+        "the function that needs it"
+    )
+
+
+@pytest.mark.parametrize("path", CODE, ids=name_of)
+def test_layers_import_keras_alone(path):
+    if folder_of(path) not in KERAS_ONLY:
+        return
+    libraries = {name.split(".")[0] for name in imported_names(tree_of(path))}
+    allowed = {"keras", "keras_albert", "math", "numpy", "functools"}
+    assert libraries <= allowed
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_nothing_pickles(path):
+    source = path.read_text(encoding="utf-8")
+    imports = {name.split(".")[0] for name in imported_names(tree_of(path))}
+    assert not imports & {"pickle", "dill", "joblib", "marshal", "shelve"}
+    assert "allow_pickle=True" not in source
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_randomness_is_never_global(path):
+    source = path.read_text(encoding="utf-8")
+    found = re.findall(
+        r"random\.set_seed|\brandom\.seed\(|set_random_seed|manual_seed",
+        source,
+    )
+    assert not found, f"pass a seed instead of {found}"
+
+
+@pytest.mark.parametrize("path", CODE, ids=name_of)
+def test_names_say_what_is_inside(path):
+    assert path.stem not in {"utils", "helpers", "misc", "common", "tools"}
+
+
+@pytest.mark.parametrize("path", CODE, ids=name_of)
+def test_every_module_has_its_test_file(path):
+    mirrored = path.relative_to(PACKAGE).with_name(f"test_{path.name}")
+    assert (ROOT / "tests" / mirrored).is_file()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_every_module_says_what_it_is(path):
+    assert ast.get_docstring(tree_of(path))
+
+
+def test_folders_of_the_repository():
+    files = tracked_files()
+    tops = {name.split("/")[0] for name in files}
+    visible = {name for name in tops if not name.startswith(".")}
+    assert visible == {
+        "LICENSE",
+        "README.md",
+        "keras_albert",
+        "notebooks",
+        "pyproject.toml",
+        "tests",
+    }
+
+
+def test_no_file_names_a_place_on_one_machine():
+    # Written in two parts, or this file would name them itself.
+    places = [f"/{name}/" for name in ("work", "root", "home")]
+    texts = {
+        name: (ROOT / name).read_bytes()
+        for name in tracked_files()
+        if not name.startswith("tests/golden/") and (ROOT / name).is_file()
+    }
+    found = [
+        (name, place)
+        for name, text in texts.items()
+        for place in places
+        if place.encode() in text
+    ]
+    assert not found
+
+
+def tracked_files():
+    """Names of the files in git; without git the tests cannot know them."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("the list of files comes from git, and this is no clone")
+    listing = subprocess.run(
+        ["git", "ls-files"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return listing.stdout.splitlines()
