@@ -1,0 +1,114 @@
+"""The feed-forward block: two dense layers, then add and norm.
+
+Shape letters: B batch, S sequence, H hidden, F intermediate.
+"""
+
+import keras
+
+from keras_albert.layers.activations import get_activation
+from keras_albert.layers.initialization import kernel_initializer
+
+
+@keras.saving.register_keras_serializable("keras_albert")
+class FeedForward(keras.layers.Layer):
+    """Position-wise feed-forward block with residual and normalisation.
+
+    `layer_norm(x + dropout(output(activation(intermediate(x)))))`, the second
+    half of a post-norm Transformer layer.
+
+    Args:
+        hidden_dim: int. H.
+        intermediate_dim: int. F, `4 * H` in the published models.
+        activation: string, a name of `keras_albert.layers.activations`.
+            Defaults to `"gelu_tanh"`, which Google's code calls `"gelu"`.
+        hidden_dropout: float. Rate on the block's output before the residual
+            is added. Defaults to `0.0`.
+        layer_norm_epsilon: float. Defaults to `1e-12`.
+        initializer_range: float. Defaults to `0.02`.
+
+    Call arguments:
+        hidden: float tensor of shape `(batch_size, sequence_length, H)`.
+        training: bool. Whether dropout is active.
+
+    Returns:
+        Float tensor of the shape of `hidden`.
+
+    Example:
+
+    >>> block = FeedForward(hidden_dim=8, intermediate_dim=11)
+    >>> tuple(block(keras.ops.ones((3, 5, 8))).shape)
+    (3, 5, 8)
+
+    Reference:
+        Google's `attention_ffn_block` in `modeling.py`.
+    """
+
+    def __init__(
+        self,
+        hidden_dim,
+        intermediate_dim,
+        activation="gelu_tanh",
+        hidden_dropout=0.0,
+        layer_norm_epsilon=1e-12,
+        initializer_range=0.02,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.hidden_dim = hidden_dim
+        self.intermediate_dim = intermediate_dim
+        self.activation = activation
+        self.hidden_dropout = hidden_dropout
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.initializer_range = initializer_range
+
+        self.intermediate = keras.layers.Dense(
+            intermediate_dim,
+            activation=get_activation(activation),
+            kernel_initializer=kernel_initializer(initializer_range),
+            dtype=self.dtype_policy,
+            name="intermediate",
+        )
+        self.feed_forward_output = keras.layers.Dense(
+            hidden_dim,
+            kernel_initializer=kernel_initializer(initializer_range),
+            dtype=self.dtype_policy,
+            name="feed_forward_output",
+        )
+        self.output_dropout = keras.layers.Dropout(
+            hidden_dropout, dtype=self.dtype_policy, name="output_dropout"
+        )
+        self.layer_norm = keras.layers.LayerNormalization(
+            epsilon=layer_norm_epsilon,
+            dtype=self.dtype_policy,
+            name="layer_norm",
+        )
+
+    def build(self, input_shape):
+        self.intermediate.build(input_shape)
+        self.feed_forward_output.build(
+            (*input_shape[:-1], self.intermediate_dim)
+        )
+        self.layer_norm.build(input_shape)
+
+    def call(self, hidden, training=None):
+        x = self.intermediate(hidden)  # (B, S, H) -> (B, S, F)
+        x = self.feed_forward_output(x)  # (B, S, F) -> (B, S, H)
+        x = self.output_dropout(x, training=training)
+        return self.layer_norm(hidden + x)
+
+    def compute_output_shape(self, hidden_shape):
+        return hidden_shape
+
+    def get_config(self):
+        config = super().get_config()
+        config.update(
+            {
+                "hidden_dim": self.hidden_dim,
+                "intermediate_dim": self.intermediate_dim,
+                "activation": self.activation,
+                "hidden_dropout": self.hidden_dropout,
+                "layer_norm_epsilon": self.layer_norm_epsilon,
+                "initializer_range": self.initializer_range,
+            }
+        )
+        return config

@@ -1,0 +1,129 @@
+"""Calling one layer many times: unrolled, as one loop body, rematerialised.
+
+    unroll=True              a Python loop: the graph grows with the depth
+    unroll=False   JAX       one `scan` body, compiled once
+                   TF        one `while_loop` body, compiled once
+                   torch     a Python loop (it runs eagerly anyway)
+    remat=True               activations inside a call are computed again in
+                             the backward pass instead of being kept
+
+The loop body is a pure function of the layer's variables. That is what makes
+dropout right: its seed state enters and leaves each call as a value, so a
+recomputed call draws the same mask and no tracer leaks out of the body.
+"""
+
+import keras
+from keras import ops
+
+
+def repeat_layer(
+    layer, hidden, padding_mask, training, count, unroll=True, remat=False
+):
+    """Returns `layer` applied `count` times to `hidden`.
+
+    Args:
+        layer: built layer, called as `layer(hidden, padding_mask=...,
+            training=...)`, that keeps the shape of `hidden`.
+        hidden: float tensor of shape `(batch_size, sequence_length, H)`.
+        padding_mask: tensor of shape `(batch_size, sequence_length)` or
+            `None`.
+        training: bool or `None`.
+        count: int. Number of calls.
+        unroll: bool. Whether each call is a piece of graph of its own.
+        remat: bool. Whether to recompute activations in the backward pass.
+
+    Returns:
+        Tensor of the shape of `hidden`.
+    """
+    backend = keras.backend.backend()
+    # TensorFlow cannot differentiate a rematerialised while loop.
+    can_loop = backend == "jax" or (backend == "tensorflow" and not remat)
+    if unroll or count == 1 or not can_loop:
+        for _ in range(count):
+            hidden = call_layer(layer, hidden, padding_mask, training, remat)
+        return hidden
+    # A loop's carry must keep its dtype from the first call on.
+    hidden = ops.cast(hidden, layer.compute_dtype)
+    if backend == "jax":
+        return _scan(layer, hidden, padding_mask, training, count, remat)
+    return _while(layer, hidden, padding_mask, training, count)
+
+
+def call_layer(layer, hidden, padding_mask, training, remat=False):
+    """Returns one call of `layer`, rematerialised if asked.
+
+    Args and Returns: as `repeat_layer`.
+    """
+    if not remat or not training:
+        return layer(hidden, padding_mask=padding_mask, training=training)
+    if keras.backend.backend() == "torch":
+        # torch's checkpoint saves and restores the generator state itself.
+        return keras.remat(
+            lambda h: layer(h, padding_mask=padding_mask, training=training)
+        )(hidden)
+    body = keras.remat(_pure_call(layer, padding_mask, training))
+    trainable, state = _values(layer)
+    hidden, *new_state = body(hidden, *trainable, *state)
+    _assign_state(layer, new_state)
+    return hidden
+
+
+def _pure_call(layer, padding_mask, training):
+    num_trainable = len(layer.trainable_variables)
+
+    def body(hidden, *variables):
+        hidden, state = layer.stateless_call(
+            list(variables[:num_trainable]),
+            list(variables[num_trainable:]),
+            hidden,
+            padding_mask=padding_mask,
+            training=training,
+        )
+        return (hidden, *state)
+
+    return body
+
+
+def _values(layer):
+    return (
+        [v.value for v in layer.trainable_variables],
+        [v.value for v in layer.non_trainable_variables],
+    )
+
+
+def _assign_state(layer, state):
+    for variable, value in zip(
+        layer.non_trainable_variables, state, strict=True
+    ):
+        variable.assign(value)
+
+
+def _scan(layer, hidden, padding_mask, training, count, remat):
+    body = _pure_call(layer, padding_mask, training)
+    if remat and training:
+        body = keras.remat(body)
+    trainable, state = _values(layer)
+
+    def step(carry, _):
+        hidden, state = carry
+        hidden, *state = body(hidden, *trainable, *state)
+        return (hidden, state), None
+
+    (hidden, state), _ = ops.scan(step, (hidden, state), length=count)
+    _assign_state(layer, state)
+    return hidden
+
+
+def _while(layer, hidden, padding_mask, training, count):
+    def step(call, hidden):
+        hidden = layer(hidden, padding_mask=padding_mask, training=training)
+        return call + 1, hidden
+
+    # XLA needs the bound to build the backward pass.
+    _, hidden = ops.while_loop(
+        lambda call, _: call < count,
+        step,
+        (0, hidden),
+        maximum_iterations=count,
+    )
+    return hidden

@@ -1,0 +1,199 @@
+"""The attention block: self-attention, then add and norm.
+
+Shape letters: B batch, S sequence, H hidden, N heads, D per head.
+"""
+
+import keras
+from keras import ops
+
+from keras_albert.layers.initialization import kernel_initializer
+
+
+def attention_weights(query, key, attention_mask):
+    """Returns how much each position attends to each other one.
+
+    `softmax(query key^T / sqrt(D))` in float32, whatever the inputs' dtype.
+    A masked position gets exactly zero; a row with nothing but masked
+    positions attends to all of them equally, so that it is never NaN.
+
+    Args:
+        query: float tensor of shape `(batch_size, length, heads, head_dim)`.
+        key: float tensor of the same shape.
+        attention_mask: bool tensor broadcastable to `(batch_size, heads,
+            length, length)`, true where attention is allowed; or `None`.
+
+    Returns:
+        Tensor of shape `(batch_size, heads, length, length)` in the dtype of
+        `query`; the last axis sums to one.
+    """
+    scale = float(query.shape[-1]) ** -0.5
+    scores = ops.einsum("bqnd,bknd->bnqk", query * scale, key)
+    scores = ops.cast(scores, "float32")
+    if attention_mask is not None:
+        # The lowest finite float, not minus infinity: a row of minus
+        # infinities has no softmax.
+        lowest = -3.4028235e38
+        scores = ops.where(attention_mask, scores, lowest)
+    return ops.cast(ops.softmax(scores, axis=-1), query.dtype)
+
+
+@keras.saving.register_keras_serializable("keras_albert")
+class SelfAttention(keras.layers.Layer):
+    """Multi-head self-attention with its own residual and normalisation.
+
+    `layer_norm(x + dropout(output(attention(x))))`, the first half of a
+    post-norm Transformer layer. It is a block of its own so that a sharing
+    policy can reuse it and not the feed-forward block.
+
+    Args:
+        hidden_dim: int. H, a multiple of `num_heads`.
+        num_heads: int. Number of heads.
+        hidden_dropout: float. Rate on the block's output before the residual
+            is added. Defaults to `0.0`.
+        attention_dropout: float. Rate on the attention weights. Defaults to
+            `0.0`.
+        layer_norm_epsilon: float. Defaults to `1e-12`.
+        initializer_range: float. Defaults to `0.02`.
+
+    Call arguments:
+        hidden: float tensor of shape `(batch_size, sequence_length, H)`.
+        padding_mask: int or bool tensor of shape `(batch_size,
+            sequence_length)`, true (1) at real tokens; `None` means all real.
+        training: bool. Whether dropout is active.
+
+    Returns:
+        Float tensor of the shape of `hidden`.
+
+    Raises:
+        ValueError: if `num_heads` does not divide `hidden_dim`.
+
+    Example:
+
+    >>> block = SelfAttention(hidden_dim=8, num_heads=2)
+    >>> tuple(block(keras.ops.ones((3, 5, 8))).shape)
+    (3, 5, 8)
+
+    Reference:
+        Google's `attention_layer` and `attention_ffn_block` in `modeling.py`;
+        [Vaswani et al., 2017](https://arxiv.org/abs/1706.03762), section 3.2.
+    """
+
+    def __init__(
+        self,
+        hidden_dim,
+        num_heads,
+        hidden_dropout=0.0,
+        attention_dropout=0.0,
+        layer_norm_epsilon=1e-12,
+        initializer_range=0.02,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if hidden_dim % num_heads:
+            raise ValueError(
+                "`num_heads` must divide `hidden_dim`. Received: "
+                f"num_heads={num_heads}, hidden_dim={hidden_dim}. The "
+                "published models use 64 units per head (128 in xlarge)."
+            )
+        self.hidden_dim = hidden_dim
+        self.num_heads = num_heads
+        self.head_dim = hidden_dim // num_heads
+        self.hidden_dropout = hidden_dropout
+        self.attention_dropout = attention_dropout
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.initializer_range = initializer_range
+
+        def dense(name):
+            return keras.layers.Dense(
+                hidden_dim,
+                kernel_initializer=kernel_initializer(initializer_range),
+                dtype=self.dtype_policy,
+                name=name,
+            )
+
+        self.query = dense("query")
+        self.key = dense("key")
+        self.value = dense("value")
+        self.attention_output = dense("attention_output")
+        self.weights_dropout = keras.layers.Dropout(
+            attention_dropout, dtype=self.dtype_policy, name="weights_dropout"
+        )
+        self.output_dropout = keras.layers.Dropout(
+            hidden_dropout, dtype=self.dtype_policy, name="output_dropout"
+        )
+        self.layer_norm = keras.layers.LayerNormalization(
+            epsilon=layer_norm_epsilon,
+            dtype=self.dtype_policy,
+            name="layer_norm",
+        )
+
+    def build(self, input_shape):
+        for layer in (
+            self.query,
+            self.key,
+            self.value,
+            self.attention_output,
+            self.layer_norm,
+        ):
+            layer.build(input_shape)
+
+    def call(self, hidden, padding_mask=None, training=None):
+        query = self._split_heads(self.query(hidden))
+        key = self._split_heads(self.key(hidden))
+        value = self._split_heads(self.value(hidden))
+        context = self._attend(
+            query, key, value, _broadcast_mask(padding_mask), training
+        )
+        # (B, S, N, D) -> (B, S, H)
+        x = ops.reshape(context, (*ops.shape(hidden)[:2], self.hidden_dim))
+        x = self.output_dropout(self.attention_output(x), training=training)
+        return self.layer_norm(hidden + x)
+
+    def _split_heads(self, x):
+        # (B, S, H) -> (B, S, N, D)
+        return ops.reshape(
+            x, (*ops.shape(x)[:2], self.num_heads, self.head_dim)
+        )
+
+    def _attend(self, query, key, value, attention_mask, training):
+        if self._can_fuse(training):
+            return ops.dot_product_attention(
+                query, key, value, mask=attention_mask
+            )
+        weights = attention_weights(query, key, attention_mask)
+        weights = self.weights_dropout(weights, training=training)
+        return ops.einsum("bnqk,bknd->bqnd", weights, value)
+
+    def _can_fuse(self, training):
+        # Fused kernels have no dropout on the weights. JAX's has no float16
+        # form on the CPU.
+        drops = self.attention_dropout > 0 and training
+        is_float16 = self.compute_dtype == "float16"
+        return not drops and not (
+            is_float16 and keras.backend.backend() == "jax"
+        )
+
+    def compute_output_shape(self, hidden_shape, padding_mask_shape=None):
+        return hidden_shape
+
+    def get_config(self):
+        config = super().get_config()
+        config.update(
+            {
+                "hidden_dim": self.hidden_dim,
+                "num_heads": self.num_heads,
+                "hidden_dropout": self.hidden_dropout,
+                "attention_dropout": self.attention_dropout,
+                "layer_norm_epsilon": self.layer_norm_epsilon,
+                "initializer_range": self.initializer_range,
+            }
+        )
+        return config
+
+
+def _broadcast_mask(padding_mask):
+    if padding_mask is None:
+        return None
+    # (B, S) -> (B, 1, 1, S). A three-dimensional mask would broadcast over
+    # heads, silently.
+    return ops.cast(padding_mask, "bool")[:, None, None, :]

@@ -1,0 +1,46 @@
+"""What keras-hub's tasks get wrong for us, put right once for all of ours.
+
+- `save_to_preset` after `fit` writes the optimizer's slots among the task
+  weights, three times the size; ours writes weights alone.
+- A reloaded `.keras` file of a task has lost its optimizer; ours keeps it,
+  with its slots and iteration.
+"""
+
+import contextlib
+
+import keras
+
+
+class AlbertTask:
+    """Mixin before a keras-hub `Task`: presets without, `.keras` with slots."""
+
+    def save_to_preset(self, preset_dir, **kwargs):
+        """Saves configuration, weights and tokenizer, never the optimizer.
+
+        Args:
+            preset_dir: path of the folder to write.
+            **kwargs: as keras-hub's `Task.save_to_preset`.
+        """
+        with _without_optimizer(self):
+            super().save_to_preset(preset_dir, **kwargs)
+
+    def compile_from_config(self, config):
+        """Compiles with a saved `get_compile_config()`, slots included.
+
+        Keras skips this for models that override `compile`, as tasks do.
+        """
+        config = keras.saving.deserialize_keras_object(config)
+        self.compile(**config)
+        if self.optimizer is not None and self.built:
+            # Slots must exist before the file's values are read into them.
+            self.optimizer.build(self.trainable_variables)
+
+
+@contextlib.contextmanager
+def _without_optimizer(model):
+    optimizer = model.optimizer
+    model.optimizer = None
+    try:
+        yield
+    finally:
+        model.optimizer = optimizer
