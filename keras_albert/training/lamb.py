@@ -136,6 +136,7 @@ class Lamb(keras.optimizers.Lamb):
         self.assign_sub(variable, rate * direction)
 
     def get_config(self):
+        """Returns the constructor's arguments."""
         config = super().get_config()
         config["bias_correction"] = self.bias_correction
         config["exclude_from_weight_decay"] = self.decay_exclusions

@@ -69,6 +69,7 @@ class WarmupPolynomialDecay(
         self.name = name
 
     def __call__(self, step):
+        """Returns the rate of update (or micro-step) `step`, a scalar."""
         update = ops.cast(step // self.accumulation_steps, "float32")
         rising = self.peak_rate * update / max(self.warmup_steps, 1)
         left = (self.total_steps - update) / (
@@ -80,6 +81,7 @@ class WarmupPolynomialDecay(
         return ops.where(update < self.warmup_steps, rising, falling)
 
     def get_config(self):
+        """Returns the constructor's arguments."""
         return {
             "peak_rate": self.peak_rate,
             "warmup_steps": self.warmup_steps,
