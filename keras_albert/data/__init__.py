@@ -5,11 +5,21 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "corpus": ["read_documents"],
-        "masking": ["choose_masked_tokens", "mask_tokens"],
-        "pretraining": ["evaluation_dataset", "pretraining_dataset"],
-        "segment_pairs": ["plan_segment_pairs"],
+        "corpus": ["iterate_documents", "read_documents", "resolve_files"],
+        "masking": ["MaskingRates", "choose_masked_tokens", "mask_tokens"],
+        "pretraining": [
+            "ExplainedExample",
+            "check_same_tokenizer",
+            "evaluation_dataset",
+            "explain_example",
+            "pretraining_dataset",
+        ],
+        "segment_pairs": ["PairPlan", "count_examples", "plan_segment_pairs"],
         "sentences": ["split_sentences"],
-        "tokenized_corpus": ["TokenizedCorpus", "tokenize_corpus"],
+        "tokenized_corpus": [
+            "CorpusSummary",
+            "TokenizedCorpus",
+            "tokenize_corpus",
+        ],
     },
 )
