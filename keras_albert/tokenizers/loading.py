@@ -1,0 +1,107 @@
+"""Loads a tokenizer from whatever holds it."""
+
+import json
+from pathlib import Path
+
+PRESET_FILE = "tokenizer.json"
+
+
+def load_tokenizer(path, **options):
+    """Loads a tokenizer; the kind is found from the content.
+
+    Args:
+        path: string or path. A SentencePiece `.model` file, a WordPiece
+            `vocab.txt`, or the folder of a preset.
+        **options: arguments of the tokenizer, such as `lowercase` or
+            `sequence_length`, that take the place of the stored ones.
+
+    Returns:
+        `AlbertTokenizer` or `AlbertWordPieceTokenizer`.
+
+    Raises:
+        FileNotFoundError: if there is no such file or folder.
+        ValueError: if the content is no tokenizer that we know.
+
+    Example:
+
+    ```python
+    tokenizer = keras_albert.tokenizers.load_tokenizer("spiece.model")
+    ```
+    """
+    path = Path(path)
+    if path.is_dir():
+        return _load_preset(path, options)
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"There is no tokenizer at {path}. Expected a SentencePiece "
+            "`.model` file, a WordPiece `vocab.txt`, or a preset folder."
+        )
+    content = path.read_bytes()
+    kind = _kind_of(path, content)
+    if kind == "sentence_piece":
+        from keras_albert.tokenizers.sentence_piece import AlbertTokenizer
+        from keras_albert.tokenizers.stored_options import read_options
+
+        return AlbertTokenizer(content, **{**read_options(content), **options})
+    from keras_albert.tokenizers.word_piece import AlbertWordPieceTokenizer
+
+    return AlbertWordPieceTokenizer(path, **options)
+
+
+def _load_preset(folder, options):
+    import keras
+
+    import keras_albert.tokenizers.sentence_piece
+    import keras_albert.tokenizers.word_piece  # noqa: F401
+
+    file = folder / PRESET_FILE
+    if not file.is_file():
+        raise ValueError(
+            f"The folder {folder} holds no {PRESET_FILE}, so it is no preset "
+            "with a tokenizer. To load a vocabulary, give its file."
+        )
+    config = json.loads(file.read_text(encoding="utf-8"))
+    config["config"].update(options)
+    tokenizer = keras.saving.deserialize_keras_object(config)
+    tokenizer.load_preset_assets(str(folder))
+    return tokenizer
+
+
+def _kind_of(path, content):
+    """Returns "sentence_piece" or "word_piece", or says what is wrong."""
+    if not content.strip():
+        raise ValueError(f"{path} is empty, so it holds no vocabulary.")
+    if _is_sentence_piece(content):
+        return "sentence_piece"
+    try:
+        lines = content.decode("utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise ValueError(
+            f"{path} is neither a SentencePiece model nor UTF-8 text. "
+            "Expected a `.model` file or a `vocab.txt` with one piece a line."
+        ) from None
+    if all("\t" in line for line in lines if line):
+        raise ValueError(
+            f"{path} is the readable list that SentencePiece writes beside a "
+            f"model. Give the model itself, such as "
+            f"{path.with_suffix('.model').name}."
+        )
+    if lines[0].lstrip().startswith("{"):
+        raise ValueError(
+            f"{path} is a JSON file. Expected a SentencePiece `.model` file, "
+            "a `vocab.txt` with one piece a line, or the folder of a preset."
+        )
+    return "word_piece"
+
+
+def _is_sentence_piece(content):
+    import sentencepiece
+
+    # Protocol buffers of this kind start with field 1; text does not.
+    if not content.startswith(b"\n"):
+        return False
+    try:
+        sentencepiece.SentencePieceProcessor(model_proto=content)
+    except RuntimeError:
+        return False
+    return True

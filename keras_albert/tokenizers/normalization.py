@@ -1,0 +1,273 @@
+"""Text normalisation, once in Python and once as TensorFlow graph operations.
+
+Python is the reference: it takes the very steps of Google's code. The graph
+takes its tables from Python's own Unicode data instead of calling the ICU
+that happens to be linked, so that one exported model answers the same on
+every server, and the same as Python. Read `normalize_text` first.
+"""
+
+import functools
+import re
+import sys
+import unicodedata
+
+SIGMA = "Σ"
+FINAL_SIGMA = "ς"
+
+
+def normalize_text(
+    text, lowercase=True, strip_accents=True, collapse_whitespace=True
+):
+    """Cleans one text as Google's ALBERT does before SentencePiece.
+
+    Args:
+        text: string. The raw text.
+        lowercase: bool. Whether to lower-case. Defaults to `True`.
+        strip_accents: bool. Whether to decompose characters (NFKD) and drop
+            the combining ones. Defaults to `True`.
+        collapse_whitespace: bool. Whether runs of white space become one
+            space, and none is left at the ends. Defaults to `True`.
+
+    Returns:
+        The clean string.
+
+    Example:
+
+    >>> normalize_text("  HÉLLO \\t World ")
+    'hello world'
+
+    Reference:
+        `preprocess_text` in Google's ALBERT, `tokenization.py`. Unlike Hugging
+        Face's version, it leaves quotes typed as two backticks alone.
+    """
+    if collapse_whitespace:
+        text = " ".join(text.split())
+    if strip_accents and not text.isascii():
+        text = unicodedata.normalize("NFKD", text)
+        text = _combining_pattern().sub("", text)
+    return text.lower() if lowercase else text
+
+
+def clean_unicode(text):
+    """Turns a string or UTF-8 bytes into a string that UTF-8 can hold.
+
+    Bytes that are not UTF-8, and lone surrogates, become U+FFFD.
+
+    >>> clean_unicode(b"caf\\xff")
+    'caf\\ufffd'
+    """
+    if isinstance(text, bytes):
+        return text.decode("utf-8", "replace")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode(
+            "utf-16", "replace"
+        )
+    return text
+
+
+def graph_normalizer(
+    lowercase=True, strip_accents=True, collapse_whitespace=True
+):
+    """Makes `normalize_text` as a function of a TensorFlow string tensor.
+
+    Args:
+        lowercase: bool. As in `normalize_text`. Defaults to `True`.
+        strip_accents: bool. As in `normalize_text`. Defaults to `True`.
+        collapse_whitespace: bool. As in `normalize_text`. Defaults to `True`.
+
+    Returns:
+        A function from a string tensor of shape `(batch_size,)` to one of the
+        same shape. It uses core TensorFlow operations only.
+    """
+
+    def replacement(character):
+        if strip_accents:
+            character = unicodedata.normalize("NFKD", character)
+            character = "".join(
+                c for c in character if not unicodedata.combining(c)
+            )
+        # The form of a sigma depends on its neighbours, so it waits.
+        return lower_except_sigma(character) if lowercase else character
+
+    table = character_table(replacement)
+
+    def normalize(text):
+        text = replace_invalid_utf8(text)
+        if collapse_whitespace:
+            text = collapse_whitespace_graph(text)
+        text = map_characters(text, table)
+        return lower_sigma(text) if lowercase else text
+
+    return normalize
+
+
+def lower_except_sigma(text):
+    """Lower-cases every character alone, and leaves a capital sigma."""
+    return "".join(c if c == SIGMA else c.lower() for c in text)
+
+
+def character_class(accept):
+    """Writes the characters that `accept` picks as an RE2 class.
+
+    >>> character_class(lambda c: c in "abcz")
+    '[\\\\x{61}-\\\\x{63}\\\\x{7A}]'
+    """
+    ranges = []
+    for character in map(chr, _scalar_values()):
+        if not accept(character):
+            continue
+        code = ord(character)
+        if ranges and ranges[-1][1] == code - 1:
+            ranges[-1][1] = code
+        else:
+            ranges.append([code, code])
+    parts = (
+        f"\\x{{{a:X}}}" if a == b else f"\\x{{{a:X}}}-\\x{{{b:X}}}"
+        for a, b in ranges
+    )
+    return f"[{''.join(parts)}]"
+
+
+def character_table(replacement):
+    """Lists the characters that `replacement` changes, as flat arrays.
+
+    Args:
+        replacement: function from a character to the string that takes its
+            place.
+
+    Returns:
+        `(codes, splits, values)`: the sorted code points that change; the
+        new code points of `codes[i]` are `values[splits[i]:splits[i + 1]]`.
+    """
+    import numpy as np
+
+    codes, splits, values = [], [0], []
+    for code in _scalar_values():
+        new = replacement(chr(code))
+        if new != chr(code):
+            codes.append(code)
+            values.extend(map(ord, new))
+            splits.append(len(values))
+    return tuple(np.array(a, "int32") for a in (codes, splits, values))
+
+
+def replace_invalid_utf8(text):
+    """Puts U+FFFD for what is not UTF-8, as Python's decoder does."""
+    import tensorflow as tf
+
+    return tf.strings.unicode_transcode(
+        text, "UTF-8", "UTF-8", errors="replace", replacement_char=0xFFFD
+    )
+
+
+def collapse_whitespace_graph(text):
+    """Does `" ".join(text.split())` on a string tensor."""
+    import tensorflow as tf
+
+    text = tf.strings.regex_replace(text, f"{_whitespace_class()}+", " ")
+    return tf.strings.regex_replace(text, "^ | $", "")
+
+
+def map_characters(text, table):
+    """Replaces characters by a table of `character_table`.
+
+    Args:
+        text: string tensor of shape `(batch_size,)`, valid UTF-8.
+        table: the three arrays of `character_table`.
+
+    Returns:
+        String tensor of shape `(batch_size,)`.
+    """
+    import tensorflow as tf
+
+    characters = tf.strings.unicode_decode(text, "UTF-8")
+    flat, splits = replace_by_table(
+        characters.flat_values, characters.row_splits, table
+    )
+    characters = tf.RaggedTensor.from_row_splits(flat, splits, validate=False)
+    return tf.strings.unicode_encode(characters, "UTF-8")
+
+
+def replace_by_table(flat, row_splits, table):
+    """Replaces each integer that a table lists by its row of integers.
+
+    Args:
+        flat: int32 tensor of shape `(num_values,)`.
+        row_splits: int64 tensor of shape `(batch_size + 1,)`.
+        table: `(codes, splits, values)` as of `character_table`.
+
+    Returns:
+        `(flat, row_splits)` after the replacement.
+    """
+    import tensorflow as tf
+
+    if not len(table[0]):
+        return flat, row_splits
+    codes, splits, values = map(tf.constant, table)
+    count = tf.shape(flat)[0]
+    row = tf.searchsorted(codes, flat)
+    row = tf.minimum(row, tf.size(codes) - 1)
+    listed = tf.equal(tf.gather(codes, row), flat)
+    # Both sources in one row: unchanged integers first, then the table's.
+    source = tf.concat([flat, values], 0)
+    first, last = tf.gather(splits, row), tf.gather(splits, row + 1)
+    starts = tf.where(listed, count + first, tf.range(count))
+    lengths = tf.where(listed, last - first, 1)
+    taken = tf.ragged.range(starts, starts + lengths).flat_values
+    ends = tf.concat([[0], tf.cumsum(lengths)], 0)
+    new_splits = tf.cast(tf.gather(ends, row_splits), tf.int64)
+    return tf.gather(source, taken), new_splits
+
+
+def lower_sigma(text):
+    """Lower-cases the capital sigmas: to the final form at a word's end.
+
+    A sigma is final when a cased letter stands before it and none after it,
+    with case-ignorable characters between them not counting.
+    """
+    import tensorflow as tf
+
+    cased, ignorable = sigma_context()
+    pattern = (
+        f"({cased}{ignorable}*){SIGMA}({ignorable}*)"
+        f"([^{cased[1:-1]}{ignorable[1:-1]}]|$)"
+    )
+    text = tf.strings.regex_replace(text, pattern, rf"\1{FINAL_SIGMA}\2\3")
+    return tf.strings.regex_replace(text, SIGMA, SIGMA.lower())
+
+
+@functools.cache
+def sigma_context():
+    """Returns the RE2 classes of cased and of case-ignorable characters.
+
+    Python does not name these properties, so they are read off what its
+    `lower` makes of a sigma beside each character.
+    """
+
+    def is_cased(character):
+        return (character + SIGMA).lower().endswith(FINAL_SIGMA)
+
+    def is_ignorable(character):
+        text = ("A" + character + SIGMA).lower()
+        return text.endswith(FINAL_SIGMA) and not is_cased(character)
+
+    return character_class(is_cased), character_class(is_ignorable)
+
+
+@functools.cache
+def _whitespace_class():
+    return character_class(str.isspace)
+
+
+@functools.cache
+def _combining_pattern():
+    codes = (c for c in _scalar_values() if unicodedata.combining(chr(c)))
+    return re.compile(f"[{''.join(map(chr, codes))}]+")
+
+
+def _scalar_values():
+    """All code points but the surrogates, which UTF-8 cannot hold."""
+    yield from range(0xD800)
+    yield from range(0xE000, sys.maxunicode + 1)
