@@ -13,12 +13,13 @@ _OPENERS = "\"'“‘«‹(\\[{〈「『【〔（《"
 # A candidate is either a Chinese ending, which needs no space after it, or a
 # Latin one, which needs a space and something that can begin a sentence.
 _CANDIDATE = re.compile(
-    rf"(?P<wide>(?:[。！？｡]|…+|(?<=[^\x00-\x7f])[!?]|[!?](?=[^\x00-\x7f”’]))[。！？｡…!?]*)"
-    rf"(?P<wide_close>[{_CLOSERS}]*)"
-    rf"|(?P<latin>[.!?…]+)(?P<latin_close>[{_CLOSERS}]*)\s+"
+    r"(?P<wide>(?:[。！？｡…।॥۔؟]|(?<=[^\x00-\x7f])[!?]|[!?](?=[^\x00-\x7f”’]))"
+    rf"[。！？｡…।॥۔؟!?]*+)(?P<wide_close>[{_CLOSERS}]*+)"
+    # Looking back keeps a long row of dots from being tried at each of them.
+    rf"|(?<![.!?])(?P<latin>[.!?]++…*+)(?P<latin_close>[{_CLOSERS}]*+)\s+"
 )
 _NEXT_WORD = re.compile(rf"[{_OPENERS}\s]*(\w*)(\W?)")
-_LAST_WORD = re.compile(r"[^\s(\[{\"'“‘«—–/]+$")
+_LAST_WORD = re.compile(r"[^\s(\[{\"'“‘«—–/\u3000-\u9fff]+$")
 _INITIALISM = re.compile(r"(?:\w\.)+\w")
 _ENUMERATOR = re.compile(r"\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})\.")
 _GOES_ON = frozenset("，、；：,;:》.")
@@ -32,24 +33,26 @@ def _table(words):
 # Before a name or in the middle of a sentence: never the end.
 _NEVER_LAST = _table(
     """
-    mr mrs ms mx dr prof rev fr st ste mt ft gen col lt capt cpl sgt maj adm
-    cmdr comdr sen rep gov pres hon messrs mme mlle mgr msgr vs v viz cf ca
-    e.g i.e eg ie al approx esp incl orig ed eds trans feat asst dept
+    Mr Mrs Ms Mx Dr Prof Rev Fr St Ste Mt Ft Gen Col Lt Capt Cpl Sgt Maj Adm
+    Cmdr Sen Rep Gov Pres Hon Messrs Mme Mlle Mgr Msgr Dept Asst
+    v vs viz cf Cf ca Ca e.g E.g i.e I.e eg ie al approx esp incl orig ed eds
+    trans feat
     """
 )
 # Before a number.
 _BEFORE_NUMBER = _table(
     """
-    no nos nr vol vols fig figs eq eqs p pp ch chap sec sect art op bd pt para
-    ver jan feb mar apr jun jul aug sep sept oct nov dec c
+    No no Nos nos Nr nr Vol vol Vols vols Fig fig Figs figs Eq eq Eqs eqs p pp
+    Ch ch Chap chap Sec sec Sect sect Art Op op Bd Pt c
+    Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec
     """
 )
 # May end a sentence: then the next word decides.
 _MAY_BE_LAST = _table(
     """
-    etc inc ltd co corp bros plc llc jr sr esq ph.d univ assn ave blvd rd jan
-    feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat ft lb
-    lbs oz mi sq max min est dist
+    etc Inc Ltd Co Corp Bros plc Plc LLC Jr Sr Esq Ph.D Univ Ave Blvd Rd
+    Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec
+    Mon Tue Tues Wed Thu Thur Thurs Fri Sat Sun ft lb lbs oz sq
     """
 )
 _STARTERS = _table(
@@ -145,14 +148,13 @@ def _latin_end(text, start, match):
 
 
 def _is_abbreviation(word, following):
-    lower = word.lower()
     next_word, after_next = following.groups()
-    if lower in _BEFORE_NUMBER and next_word[:1].isdigit():
+    if word in _BEFORE_NUMBER and next_word[:1].isdigit():
         return True
-    if lower in _NEVER_LAST:
+    if word in _NEVER_LAST:
         return True
     initial = len(word) == 1 and word.isupper()
-    if initial or lower in _MAY_BE_LAST or _INITIALISM.fullmatch(word):
+    if initial or word in _MAY_BE_LAST or _INITIALISM.fullmatch(word):
         return next_word not in _STARTERS or after_next == "."
     return False
 
