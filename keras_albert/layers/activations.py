@@ -18,6 +18,7 @@ def gelu_tanh(x):
 
 def gelu_erf(x):
     """Returns the exact GELU, `x` times the normal distribution function."""
+    x = ops.convert_to_tensor(x)
     # Spelled with erf, not erfc, because ONNX has no Erfc operator.
     return 0.5 * x * (1.0 + ops.erf(x / math.sqrt(2.0)))
 

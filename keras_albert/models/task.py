@@ -24,6 +24,15 @@ class AlbertTask:
         with _without_optimizer(self):
             super().save_to_preset(preset_dir, **kwargs)
 
+    def load_task_weights(self, filepath):
+        """Loads the heads' weights; the optimizer stays as it is.
+
+        Args:
+            filepath: path of a `.weights.h5` file.
+        """
+        with _without_optimizer(self):
+            super().load_task_weights(filepath)
+
     def compile_from_config(self, config):
         """Compiles with a saved `get_compile_config()`, slots included.
 

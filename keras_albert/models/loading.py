@@ -1,0 +1,66 @@
+"""Opening whatever kind of saved model a path holds."""
+
+import json
+from pathlib import Path
+
+import keras
+
+from keras_albert.models.backbone import AlbertBackbone
+from keras_albert.models.pretrainer import AlbertPretrainer
+from keras_albert.models.text_classifier import AlbertTextClassifier
+
+_CLASSES = {
+    cls.__name__: cls
+    for cls in (AlbertBackbone, AlbertPretrainer, AlbertTextClassifier)
+}
+
+
+def load_model(path, **kwargs):
+    """Returns the model saved at `path`, of the class it was saved as.
+
+    Args:
+        path: path of a `.keras` file or of a preset folder.
+        **kwargs: passed to the class's `from_preset` for a folder.
+
+    Raises:
+        FileNotFoundError: if there is nothing at `path`.
+        ValueError: if what is there is neither, or not a model of ours.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(
+            f"There is no model at {path}. Expected a .keras file or a "
+            "preset folder, as written by `save` or `save_to_preset`."
+        )
+    if path.is_file():
+        return _load_file(path, kwargs)
+    return _class_of_preset(path).from_preset(str(path), **kwargs)
+
+
+def _load_file(path, kwargs):
+    if path.suffix != ".keras":
+        raise ValueError(
+            f"{path} is not a saved model: expected a file ending in .keras "
+            "or a preset folder. For a .weights.h5 file, build the model and "
+            "call its `load_weights`."
+        )
+    return keras.saving.load_model(path, **kwargs)
+
+
+def _class_of_preset(folder):
+    for name in ("task.json", "config.json"):
+        file = folder / name
+        if file.is_file():
+            break
+    else:
+        raise ValueError(
+            f"{folder} is not a preset folder: it holds neither task.json "
+            "nor config.json. Pass the folder given to `save_to_preset`."
+        )
+    class_name = json.loads(file.read_text(encoding="utf-8")).get("class_name")
+    if class_name not in _CLASSES:
+        raise ValueError(
+            f"{file} holds a {class_name!r}, expected one of "
+            f"{', '.join(_CLASSES)}. Load it with the library it came from."
+        )
+    return _CLASSES[class_name]

@@ -1,0 +1,79 @@
+"""Looped and rematerialised calls give the numbers of unrolled ones."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_albert.layers import SharedEncoder
+from tests.checks import gradients
+from tests.checks import max_difference
+from tests.checks import randomize
+
+pytestmark = pytest.mark.every_backend
+
+X = np.random.default_rng(5).normal(size=(4, 5, 8)).astype("float32")
+MASK = np.array([[1, 1, 1, 0, 0], [1] * 5] * 2, dtype="int32")
+Y = np.random.default_rng(6).normal(size=(4, 5, 8)).astype("float32")
+VARIANTS = [
+    {"unroll": True, "remat": False},
+    {"unroll": False, "remat": False},
+    {"unroll": True, "remat": True},
+    {"unroll": False, "remat": True},
+]
+
+
+def make(dropout=0.0, **keywords):
+    keras.utils.set_random_seed(7)
+    layer = SharedEncoder(
+        *(3, 2, 8, 11),
+        hidden_dropout=dropout,
+        attention_dropout=dropout,
+        **keywords,
+    )
+    layer.build(X.shape)
+    randomize(layer)
+    return layer
+
+
+@pytest.mark.parametrize("variant", VARIANTS[1:])
+def test_outputs_and_gradients_equal_the_unrolled(variant):
+    layers = make(**VARIANTS[0]), make(**variant)
+
+    def loss_of(layer):
+        return lambda: ops.sum(
+            ops.square(layer(X, padding_mask=MASK, training=True) - Y)
+        )
+
+    assert (
+        max_difference(*(layer(X, padding_mask=MASK) for layer in layers))
+        < 1e-5
+    )
+    assert (
+        max_difference(*(gradients(layer, loss_of(layer)) for layer in layers))
+        < 1e-3
+    )
+
+
+def fit_losses(variant, dropout):
+    layer = make(dropout, **variant)
+    x = keras.Input(X.shape[1:])
+    mask = keras.Input(MASK.shape[1:], dtype="int32")
+    model = keras.Model([x, mask], layer(x, padding_mask=mask))
+    model.compile(keras.optimizers.SGD(0.1), "mse")
+    history = model.fit(
+        [X, MASK], Y, batch_size=2, epochs=3, verbose=0, shuffle=False
+    )
+    return history.history["loss"]
+
+
+@pytest.mark.parametrize("variant", VARIANTS[1:])
+def test_training_with_dropout_equals_the_unrolled(variant):
+    # Losses of later steps agree only if the gradients did, and if every
+    # call drew the dropout mask the unrolled one drew.
+    losses = fit_losses(variant, dropout=0.3)
+
+    np.testing.assert_allclose(
+        losses, fit_losses(VARIANTS[0], dropout=0.3), rtol=1e-4
+    )
+    assert losses != fit_losses(VARIANTS[0], dropout=0.0)
