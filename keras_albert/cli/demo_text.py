@@ -10,22 +10,24 @@ import importlib.util
 import random
 from pathlib import Path
 
-LABELS = ("negative", "positive")
 TITLE_LENGTH = 35
 FULL_STOP = "。"
 TEST_SHARE = 0.1
-HELD_OUT_SHARE = 0.04
 
 
 @dataclasses.dataclass(frozen=True)
 class Reviews:
-    """Texts with their labels: 0 is negative, 1 is positive."""
+    """Texts with their labels, `"negative"` or `"positive"`."""
 
     texts: list
     labels: list
 
     def __len__(self):
         return len(self.texts)
+
+    def first(self, count):
+        """The first `count` reviews; `None` is all of them."""
+        return Reviews(self.texts[:count], self.labels[:count])
 
 
 def read_news(folder=None):
@@ -62,14 +64,6 @@ def split_news(paragraphs):
     return documents
 
 
-def hold_out(documents, share=HELD_OUT_SHARE, seed=0):
-    """Splits documents into (training, held out) at random."""
-    shuffled = list(documents)
-    random.Random(seed).shuffle(shuffled)
-    kept = round(len(shuffled) * share)
-    return shuffled[kept:], shuffled[:kept]
-
-
 def read_reviews(folder=None, test_share=TEST_SHARE, seed=0):
     """Reads the shop reviews, without duplicates, in two parts.
 
@@ -83,8 +77,8 @@ def read_reviews(folder=None, test_share=TEST_SHARE, seed=0):
     folder = _folder(folder) / "sentiment"
     negative = _distinct_lines(folder / "neg.txt")
     positive = _distinct_lines(folder / "pos.txt")
-    pairs = [(text, 0) for text in negative if text not in positive]
-    pairs += [(text, 1) for text in positive if text not in negative]
+    pairs = [(text, "negative") for text in negative if text not in positive]
+    pairs += [(text, "positive") for text in positive if text not in negative]
     random.Random(seed).shuffle(pairs)
     test_size = round(len(pairs) * test_share)
     return _reviews(pairs[test_size:]), _reviews(pairs[:test_size])

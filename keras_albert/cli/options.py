@@ -58,6 +58,14 @@ class Backend(enum.StrEnum):
     torch = "torch"
 
 
+class Dtype(enum.StrEnum):
+    """Keras's dtype policies for training."""
+
+    float32 = "float32"
+    mixed_bfloat16 = "mixed_bfloat16"
+    mixed_float16 = "mixed_float16"
+
+
 def use_backend(backend):
     """Chooses Keras's backend; must run before Keras is imported."""
     if backend is None:
@@ -104,5 +112,9 @@ TokenizerOption = Annotated[
         metavar="FILE",
         help="A SentencePiece .model, a WordPiece vocab.txt or a preset.",
     ),
+]
+DtypeOption = Annotated[
+    Dtype | None,
+    typer.Option(help="Precision. [dim]default: float32[/]"),
 ]
 SeedOption = Annotated[int, typer.Option("--seed", help="Same seed, same run.")]

@@ -46,17 +46,6 @@ def test_long_line_without_full_stop_is_no_title():
     ]
 
 
-def test_hold_out_splits_without_loss_and_by_seed():
-    documents = [[str(i)] for i in range(50)]
-
-    training, held_out = demo_text.hold_out(documents, share=0.1, seed=3)
-
-    assert sorted(training + held_out) == sorted(documents)
-    assert len(held_out) == 5
-    assert demo_text.hold_out(documents, share=0.1, seed=3)[1] == held_out
-    assert demo_text.hold_out(documents, share=0.1, seed=4)[1] != held_out
-
-
 def test_reviews_are_distinct_and_in_one_part_only(folder):
     good = [f"好{i % 30}" for i in range(60)]
     bad = [f"坏{i % 20}" for i in range(60)]
@@ -69,7 +58,10 @@ def test_reviews_are_distinct_and_in_one_part_only(folder):
     assert sorted(texts) == sorted(set(good) | set(bad))
     assert len(test) == 10
     labels = dict(zip(texts, training.labels + test.labels, strict=True))
-    assert all(labels[text] == (text[0] == "好") for text in texts)
+    names = {"好": "positive", "坏": "negative"}
+    assert all(labels[text] == names[text[0]] for text in texts)
+    assert training.first(3).texts == training.texts[:3]
+    assert len(training.first(None)) == len(training)
 
 
 def test_real_text_has_the_counts_measured_by_hand():
