@@ -157,7 +157,8 @@ def choose_masked_tokens(
 
     The budget is `rates.masking_rate` of the row's tokens, at least 1 and at
     most `num_predictions`. The span that would cross it is cut to the words
-    that fit; a word longer than the budget is never chosen.
+    that fit, and words that fit into the rest are taken in the same order. A
+    word longer than the budget is never chosen.
 
     Args:
         maskable: bool tensor of shape `(B, S)`.
@@ -182,8 +183,17 @@ def choose_masked_tokens(
     maskable &= lengths <= budget
     starts &= maskable
     span_starts = _span_starts(maskable, starts, keys, rates.max_ngram)
-    rank = _random_rank(maskable, span_starts, keys)
-    return maskable & (rank + lengths - offsets <= budget)
+    order = _random_order(maskable, span_starts, keys)
+    rest_of_word = lengths - offsets
+
+    def take(candidates, room):
+        return candidates & (_rank(candidates, order) + rest_of_word <= room)
+
+    chosen = take(maskable, budget)
+    room = budget - tf.reduce_sum(
+        tf.cast(chosen, tf.int32), axis=1, keepdims=True
+    )
+    return chosen | take(maskable & ~chosen & (lengths <= room), room)
 
 
 def _word_lengths(maskable, starts):
@@ -245,25 +255,38 @@ def _span_length(keys, length, max_ngram):
     return 1 + tf.reduce_sum(tf.cast(above, tf.int32), axis=-1)
 
 
-def _random_rank(maskable, span_starts, keys):
-    """Rank of each token when spans are put into random order."""
+def _random_order(maskable, span_starts, keys):
+    """Positions with the spans in random order, and the way back."""
     length = tf.shape(maskable)[1]
-    rows = tf.range(tf.shape(maskable)[0])[:, None]
     span = tf.cumsum(tf.cast(span_starts, tf.int32), axis=1)
-    order = tf.bitwise.right_shift(
+    draw = tf.bitwise.right_shift(
         _random_bits(keys, _ORDER, length), _uint64(64 - _ORDER_BITS)
     )
     span_order = tf.gather(
-        tf.cast(order, tf.int64), tf.maximum(span - 1, 0), batch_dims=1
+        tf.cast(draw, tf.int64), tf.maximum(span - 1, 0), batch_dims=1
     )
     # The position in the low bits keeps a span's tokens in sequence.
     place = tf.range(tf.cast(length, tf.int64))
     sort_key = span_order * tf.cast(length, tf.int64) + place
-    sort_key = tf.where(maskable, sort_key, tf.int64.max)
-    order = tf.argsort(sort_key, axis=1)  # (B, S)
-    indices = tf.stack([tf.broadcast_to(rows, tf.shape(order)), order], axis=-1)
-    ranks = tf.broadcast_to(tf.range(length), tf.shape(order))
-    return tf.scatter_nd(indices, ranks, tf.shape(order))
+    order = tf.argsort(
+        tf.where(maskable, sort_key, tf.int64.max), axis=1
+    )  # (B, S)
+    rows = tf.broadcast_to(
+        tf.range(tf.shape(order)[0])[:, None], tf.shape(order)
+    )
+    places = tf.broadcast_to(tf.range(length), tf.shape(order))
+    inverse = tf.scatter_nd(
+        tf.stack([rows, order], axis=-1), places, tf.shape(order)
+    )
+    return order, inverse
+
+
+def _rank(candidates, order):
+    """How many candidates come before each position in the given order."""
+    order, inverse = order
+    ordered = tf.gather(tf.cast(candidates, tf.int32), order, batch_dims=1)
+    before = tf.cumsum(ordered, axis=1, exclusive=True)
+    return tf.gather(before, inverse, batch_dims=1)
 
 
 def _positions_of(chosen, num_predictions):

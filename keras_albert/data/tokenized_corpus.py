@@ -242,12 +242,14 @@ class _Builder:
             self.word_starts.extend(self._segmented_starts(sentence, ids))
 
     def _segmented_starts(self, sentence, ids):
+        table = self.tokenizer.word_starts[np.asarray(ids)]
         words = self.word_segmenter(sentence)
         starts = align_word_starts([self._piece(i) for i in ids], words)
-        if starts is not None:
-            return starts
-        self.num_unaligned += 1
-        return self.tokenizer.word_starts[np.asarray(ids)].tolist()
+        if starts is None:
+            self.num_unaligned += 1
+            return table.tolist()
+        # A segmenter for one script may cut words of another into letters.
+        return (table & starts).tolist()
 
     def _piece(self, token_id):
         if token_id not in self._pieces:

@@ -71,8 +71,12 @@ class Reference:
     def _chosen(self):
         numbers = range(len(self.spans))
         order = sorted(numbers, key=lambda number: self.draw(1, number) >> 18)
+        words = [word for number in order for word in self.spans[number]]
         chosen = []
-        for word in [word for number in order for word in self.spans[number]]:
+        while words and len(chosen) + len(words[0]) <= self.budget:
+            chosen.extend(words.pop(0))
+        room = self.budget - len(chosen)
+        for word in [word for word in words if len(word) <= room]:
             if len(chosen) + len(word) > self.budget:
                 break
             chosen.extend(word)

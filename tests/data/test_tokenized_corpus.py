@@ -139,6 +139,15 @@ def test_a_word_segmenter_makes_whole_words():
     assert corpus.word_starts.tolist() == [1, 0, 0, 1, 0, 1, 1, 1]
 
 
+def test_a_word_segmenter_never_cuts_the_tokenizers_words():
+    tokenizer = CharacterTokenizer()
+    tokenizer.word_starts = np.array([c != "学" for c in tokenizer.characters])
+
+    corpus = tokenize_corpus(["大学"], tokenizer, word_segmenter=list)
+
+    assert corpus.word_starts.tolist() == [1, 0, 0]
+
+
 def test_sentences_that_do_not_align_are_counted_and_kept():
     corpus = tokenize_corpus(
         ["北京\n大学"],
