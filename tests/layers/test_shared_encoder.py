@@ -109,7 +109,9 @@ def test_gradient_of_a_reused_layer_is_the_sum_over_its_calls():
             variable.assign(value.value)
 
     def loss_of(encoder):
-        return lambda: ops.sum(ops.square(encoder(X, padding_mask=MASK)) * X)
+        return lambda: ops.sum(
+            ops.multiply(ops.square(encoder(X, padding_mask=MASK)), X)
+        )
 
     of_shared = gradients(shared, loss_of(shared))
     of_unshared = gradients(unshared, loss_of(unshared))
