@@ -7,12 +7,13 @@ every server, and the same as Python. Read `normalize_text` first.
 """
 
 import functools
-import re
+import itertools
 import sys
 import unicodedata
 
 SIGMA = "Σ"
 FINAL_SIGMA = "ς"
+FIRST_HANGUL, NUM_HANGUL = 0xAC00, 11172
 
 
 def normalize_text(
@@ -44,7 +45,7 @@ def normalize_text(
         text = " ".join(text.split())
     if strip_accents and not text.isascii():
         text = unicodedata.normalize("NFKD", text)
-        text = _combining_pattern().sub("", text)
+        text = "".join(itertools.filterfalse(unicodedata.combining, text))
     return text.lower() if lowercase else text
 
 
@@ -67,6 +68,7 @@ def clean_unicode(text):
     return text
 
 
+@functools.cache
 def graph_normalizer(
     lowercase=True, strip_accents=True, collapse_whitespace=True
 ):
@@ -86,7 +88,7 @@ def graph_normalizer(
         if strip_accents:
             character = unicodedata.normalize("NFKD", character)
             character = "".join(
-                c for c in character if not unicodedata.combining(c)
+                itertools.filterfalse(unicodedata.combining, character)
             )
         # The form of a sigma depends on its neighbours, so it waits.
         return lower_except_sigma(character) if lowercase else character
@@ -97,7 +99,7 @@ def graph_normalizer(
         text = replace_invalid_utf8(text)
         if collapse_whitespace:
             text = collapse_whitespace_graph(text)
-        text = map_characters(text, table)
+        text = map_characters(text, table, decompose_hangul=strip_accents)
         return lower_sigma(text) if lowercase else text
 
     return normalize
@@ -111,11 +113,13 @@ def lower_except_sigma(text):
 def character_class(accept):
     """Writes the characters that `accept` picks as an RE2 class.
 
+    Only characters that some step may change are asked about.
+
     >>> character_class(lambda c: c in "abcz")
     '[\\\\x{61}-\\\\x{63}\\\\x{7A}]'
     """
     ranges = []
-    for character in map(chr, _scalar_values()):
+    for character in _changeable_characters():
         if not accept(character):
             continue
         code = ord(character)
@@ -140,13 +144,15 @@ def character_table(replacement):
     Returns:
         `(codes, splits, values)`: the sorted code points that change; the
         new code points of `codes[i]` are `values[splits[i]:splits[i + 1]]`.
+        Hangul syllables are left out: there is a formula for them.
     """
     import numpy as np
 
     codes, splits, values = [], [0], []
-    for code in _scalar_values():
-        new = replacement(chr(code))
-        if new != chr(code):
+    for character in _changeable_characters():
+        code, new = ord(character), replacement(character)
+        is_hangul = 0 <= code - FIRST_HANGUL < NUM_HANGUL
+        if new != character and not is_hangul:
             codes.append(code)
             values.extend(map(ord, new))
             splits.append(len(values))
@@ -170,12 +176,13 @@ def collapse_whitespace_graph(text):
     return tf.strings.regex_replace(text, "^ | $", "")
 
 
-def map_characters(text, table):
+def map_characters(text, table, decompose_hangul):
     """Replaces characters by a table of `character_table`.
 
     Args:
         text: string tensor of shape `(batch_size,)`, valid UTF-8.
         table: the three arrays of `character_table`.
+        decompose_hangul: bool. Whether Hangul syllables become letters.
 
     Returns:
         String tensor of shape `(batch_size,)`.
@@ -187,7 +194,24 @@ def map_characters(text, table):
         characters.flat_values, characters.row_splits, table
     )
     characters = tf.RaggedTensor.from_row_splits(flat, splits, validate=False)
+    if decompose_hangul:
+        characters = _decompose_hangul(characters)
     return tf.strings.unicode_encode(characters, "UTF-8")
+
+
+def _decompose_hangul(characters):
+    """Writes syllables as two or three letters, by Unicode's formula."""
+    import tensorflow as tf
+
+    flat = characters.flat_values
+    index = flat - FIRST_HANGUL
+    is_hangul = (index >= 0) & (index < NUM_HANGUL)
+    lead, vowel, tail = index // 588, index % 588 // 28, index % 28
+    letters = tf.stack([0x1100 + lead, 0x1161 + vowel, 0x11A7 + tail], 1)
+    lengths = tf.where(is_hangul, 2 + tf.cast(tail > 0, "int32"), 1)
+    letters = tf.where(is_hangul[:, None], letters, flat[:, None])
+    rows = tf.RaggedTensor.from_tensor(letters, lengths=lengths)
+    return characters.with_flat_values(rows).merge_dims(1, 2)
 
 
 def replace_by_table(flat, row_splits, table):
@@ -262,12 +286,17 @@ def _whitespace_class():
 
 
 @functools.cache
-def _combining_pattern():
-    codes = (c for c in _scalar_values() if unicodedata.combining(chr(c)))
-    return re.compile(f"[{''.join(map(chr, codes))}]+")
+def _changeable_characters():
+    """Characters that any step may treat in a special way.
 
-
-def _scalar_values():
-    """All code points but the surrogates, which UTF-8 cannot hold."""
-    yield from range(0xD800)
-    yield from range(0xE000, sys.maxunicode + 1)
+    Left out are unassigned and private ones, surrogates, and the many letters
+    without case or decomposition, which every step leaves alone.
+    """
+    plain = {"Cn", "Co", "Lo"}
+    return tuple(
+        character
+        for character in map(chr, range(sys.maxunicode + 1))
+        if unicodedata.category(character) not in plain
+        or unicodedata.decomposition(character)
+        if unicodedata.category(character) != "Cs"
+    )

@@ -113,7 +113,12 @@ class AlbertTokenizer(AlbertTokenizerBase, SentencePieceTokenizer):
         super().set_proto(proto)
 
     def _set_proto_tf(self, proto):
-        super()._set_proto_tf(self._without_typed_special_tokens(proto))
+        import tensorflow_text as tf_text
+
+        # Ids, whatever comes out in the end: the rule for commas needs them.
+        self._sentence_piece = tf_text.SentencepieceTokenizer(
+            self._without_typed_special_tokens(proto), out_type="int32"
+        )
 
     def _set_proto_spm(self, proto):
         super()._set_proto_spm(self._without_typed_special_tokens(proto))

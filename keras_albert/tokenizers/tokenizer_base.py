@@ -113,7 +113,10 @@ class AlbertTokenizerBase:
     def tokenize_graph(self, strings):
         """Turns texts into token ids with TensorFlow operations.
 
-        All operations exist in TensorFlow Serving since TF Text 2.12.
+        All operations exist in TensorFlow Serving since TF Text 2.12. The ids
+        equal those of `encode_batch`, but for texts that SentencePiece can
+        split in two ways of exactly the same score, such as long runs of one
+        letter: its release inside TF Text may take the other one.
 
         Args:
             strings: string tensor of shape `(batch_size,)`.
@@ -121,18 +124,31 @@ class AlbertTokenizerBase:
         Returns:
             `tf.RaggedTensor` of shape `(batch_size, None)`, int32.
         """
+        import tensorflow as tf
+
         self._check_vocabulary()
-        strings = replace_invalid_utf8(strings)
-        if not self.special_tokens_in_strings:
-            return self._encode_text_graph(strings)
-        return self._encode_with_special_graph(strings)
+        # AutoGraph would rewrite the loops that make the tables, at a cost of
+        # half a minute; there is no data-dependent control flow here.
+        encode = (
+            self._encode_with_special_graph
+            if self.special_tokens_in_strings
+            else self._encode_text_graph
+        )
+        encode = tf.autograph.experimental.do_not_convert(encode)
+        return encode(replace_invalid_utf8(strings))
 
     def _encode_with_special_graph(self, strings):
         import tensorflow as tf
-        import tensorflow_text as tf_text
 
-        pattern = self._special_pattern()
-        parts = tf_text.regex_split(strings, pattern, pattern)
+        # A byte that no UTF-8 holds marks the borders. TF Text's own
+        # `regex_split` loses what follows a zero byte.
+        border = b"\xff"
+        parts = tf.strings.split(
+            tf.strings.regex_replace(
+                strings, self._special_pattern(), border + rb"\0" + border
+            ),
+            border,
+        )
         texts, ids = zip(*self._special_ids_by_text().items(), strict=True)
         equal = tf.equal(parts.flat_values[:, None], tf.constant(texts))
         is_special = tf.reduce_any(equal, 1)

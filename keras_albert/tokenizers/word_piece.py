@@ -273,6 +273,7 @@ def split_words(text, lowercase=True, strip_accents=True, split_on_cjk=True):
     return text.translate(_punctuation_translation()).split()
 
 
+@functools.cache
 def graph_word_splitter(lowercase=True, strip_accents=True, split_on_cjk=True):
     """Makes `split_words` as a function of a TensorFlow string tensor.
 
@@ -284,7 +285,8 @@ def graph_word_splitter(lowercase=True, strip_accents=True, split_on_cjk=True):
     Returns:
         A function from a string tensor of shape `(batch_size,)`, valid UTF-8,
         to a ragged string tensor of shape `(batch_size, None)`. It uses core
-        TensorFlow operations only.
+        TensorFlow operations only. It leaves spacing marks that follow each
+        other in a non-standard order (musical notation) as they are typed.
     """
 
     def replacement(character):
@@ -311,7 +313,9 @@ def graph_word_splitter(lowercase=True, strip_accents=True, split_on_cjk=True):
         if lowercase:
             # While the neighbours still stand beside the sigmas.
             text = normalization.lower_sigma(text)
-        text = normalization.map_characters(text, table)
+        text = normalization.map_characters(
+            text, table, decompose_hangul=strip_accents
+        )
         text = tf.strings.regex_replace(text, " +", " ")
         text = tf.strings.regex_replace(text, "^ | $", "")
         words = tf.strings.split(text, " ")
