@@ -221,6 +221,7 @@ class _Builder:
         self.sentence_offsets = array("q", [0])
         self.document_offsets = array("q", [0])
         self.num_unaligned = 0
+        self._table = np.asarray(tokenizer.word_starts)
         self._pieces = {}
 
     def add(self, documents):
@@ -242,7 +243,7 @@ class _Builder:
             self.word_starts.extend(self._segmented_starts(sentence, ids))
 
     def _segmented_starts(self, sentence, ids):
-        table = self.tokenizer.word_starts[np.asarray(ids)]
+        table = self._table[ids]
         words = self.word_segmenter(sentence)
         starts = align_word_starts([self._piece(i) for i in ids], words)
         if starts is None:
@@ -268,7 +269,7 @@ class _Builder:
                 "are the right ones and that their lines are not blank."
             )
         if self.word_segmenter is None:
-            word_starts = np.asarray(self.tokenizer.word_starts)[token_ids]
+            word_starts = self._table[token_ids]
         else:
             word_starts = np.array(self.word_starts, "bool")
         unknown = token_ids == self.tokenizer.unk_token_id

@@ -275,6 +275,22 @@ def test_next_sentence_label_1_comes_from_another_document():
     assert abs(label[paired].mean() - 0.5) < 0.05
 
 
+def test_a_second_segment_that_is_not_used_begins_the_next_example():
+    corpus = make_corpus([1] * 200, [1] * 100)
+
+    made = plan(
+        corpus,
+        objective="nsp",
+        swap_probability=1.0,
+        short_sequence_probability=0.0,
+    )
+
+    ends = made.first_start + made.first_length
+    assert made.first_start[0] == 0
+    assert (made.first_start[1:] == ends[:-1]).all()
+    assert ends[-1] == corpus.num_tokens
+
+
 def test_short_examples_have_their_share():
     corpus = make_corpus(*[[1] * 2000] * 20)
 
