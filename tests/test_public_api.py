@@ -69,6 +69,13 @@ def test_top_level_names_are_those_of_their_subpackage(subpackage):
         assert getattr(keras_albert, name) is getattr(module, name)
 
 
+def test_function_wins_over_the_module_of_its_name():
+    """`training.pretrain` is the function, whatever was imported before."""
+    for name in ("pretrain", "finetune"):
+        importlib.import_module(f"keras_albert.training.{name}")
+        assert callable(getattr(keras_albert.training, name))
+
+
 @pytest.mark.parametrize("backend", ["jax", "torch"])
 def test_layers_need_keras_alone(backend):
     output = run_python(

@@ -14,6 +14,7 @@ import warnings
 
 CHATTER = re.compile(
     rb"WARNING: All log messages before absl::InitializeLog\(\)"
+    rb"|To enable the following instructions: "
     # Information and warnings of C++, and two "errors" of every CPU machine.
     rb"|[IW]\d{4} [\d:.]+ +\d+ \S+\.cc:\d+\]"
     rb"|E\d{4} [\d:.]+ +\d+ (cuda_platform\.cc:\d+\] failed call to cuInit"

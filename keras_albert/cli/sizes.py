@@ -29,7 +29,6 @@ def sizes(
         rows.append(
             (
                 name,
-                size.language,
                 shape["num_layers"],
                 shape["hidden_dim"],
                 f"{weights / 1e6:,.1f} M",
@@ -39,7 +38,6 @@ def sizes(
         )
     columns = (
         "size",
-        "language",
         "calls",
         "width",
         "weights",
@@ -51,8 +49,8 @@ def sizes(
             None,
             columns,
             rows,
-            caption='"Lite" buys a small file, small optimizer state and '
-            "little to send between machines.\nIt buys no speed: all calls "
-            "are computed, as if the layers had weights of their own.",
+            caption='"Lite" buys a small file, small optimizer state, little '
+            "to send.\nIt buys no speed: every call is computed, as if it had "
+            "weights of its own.",
         )
     )

@@ -12,6 +12,7 @@ I0000 00:00:1795986722.424917    1128 port.cc:153] oneDNN custom operations
 W0000 00:00:1795986722.424917    1128 gpu_device.cc:2] Cannot dlopen some
 E0000 00:00:1795986722.4    1128 cuda_platform.cc:52] failed call to cuInit: I
 E0000 00:00:1795986722.4   18549 util.cc:131] oneDNN supports DT_INT64 only on
+To enable the following instructions: AVX2 FMA, in other operations, rebuild
 """.strip().splitlines()
 
 
