@@ -9,7 +9,9 @@ import typer
 def export(
     model: Annotated[
         Path,
-        typer.Argument(help="A fine-tuned model: preset folder or .keras."),
+        typer.Argument(
+            help="A fine-tuned model: preset, .keras or `finetune` output."
+        ),
     ],
     output: Annotated[
         Path,
@@ -28,6 +30,9 @@ def export(
     from keras_albert.cli import show
     from keras_albert.export import export_saved_model
 
+    # The output of `finetune` holds its model in a folder of this name.
+    if (model / "preset").is_dir():
+        model = model / "preset"
     console = show.console()
     with console.status("Exporting, then checking in a fresh process"):
         path = export_saved_model(model, output, version=version, verify=verify)

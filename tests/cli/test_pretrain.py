@@ -1,0 +1,101 @@
+import types
+from pathlib import Path
+
+import pytest
+
+import keras_albert.training  # noqa: F401
+from keras_albert.training.callbacks import TrainingInterrupted
+
+TRAINING = "keras_albert.training"
+RESULT = types.SimpleNamespace(
+    history=[{"step": 10}, {"step": 20}],
+    final={
+        "val_masked_lm_loss": 6.25,
+        "val_sentence_order_accuracy": 0.625,
+    },
+    masked_lm_floor=7.0,
+    num_parameters=1234567,
+    num_train_tokens=4321,
+    seconds=65,
+    preset=Path("run/preset"),
+    curves=Path("run/curves.png"),
+)
+REQUIRED = ("--corpus", "a.txt", "b.txt", "--tokenizer", "spiece.model")
+
+
+def test_defaults_reach_the_library(run_command, replace):
+    pretrain = replace(TRAINING, "pretrain", RESULT)
+
+    result = run_command("pretrain", *REQUIRED)
+
+    assert result.exit_code == 0, result.output
+    options = pretrain.options
+    assert options.pop("progress") is not None
+    assert options == {
+        "corpus": ["a.txt", "b.txt"],
+        "tokenizer": Path("spiece.model"),
+        "output": Path("pretrained"),
+        "steps": 5000,
+        "size": None,
+        "config": None,
+        "batch_size": 32,
+        "sequence_length": 128,
+        "optimizer": "adamw",
+        "learning_rate": None,
+        "warmup_steps": None,
+        "objective": "sop",
+        "evaluation_corpus": None,
+        "held_out_share": 0.02,
+        "evaluation_every": None,
+        "dtype": None,
+        "seed": 0,
+    }
+
+
+def test_options_reach_the_library(run_command, replace):
+    pretrain = replace(TRAINING, "pretrain", RESULT)
+
+    run_command(
+        *("pretrain", *REQUIRED, "--size", "albert_base", "--steps", 7),
+        *("--optimizer", "lamb", "--dtype", "mixed_bfloat16", "--seed", 3),
+        *("--evaluation-corpus", "c.txt", "d.txt", "--objective", "none"),
+    )
+
+    options = pretrain.options
+    assert options["size"] == "albert_base"
+    assert options["steps"] == 7
+    assert options["optimizer"] == "lamb"
+    assert options["dtype"] == "mixed_bfloat16"
+    assert options["seed"] == 3
+    assert options["evaluation_corpus"] == ["c.txt", "d.txt"]
+    assert options["objective"] == "none"
+
+
+def test_report_names_floor_gain_and_files(run_command, replace):
+    replace(TRAINING, "pretrain", RESULT)
+
+    text = run_command("pretrain", *REQUIRED).output.replace("\n", " ")
+
+    for part in ("6.250", "7.000", "0.750", "62.5 %", "1,234,567", "preset"):
+        assert part in text
+
+
+def test_interruption_says_what_is_kept(run_command, replace):
+    replace(TRAINING, "pretrain", TrainingInterrupted(12, "run/step-12"))
+
+    result = run_command("pretrain", *REQUIRED)
+
+    assert result.exit_code == 130
+    assert "after step 12" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--tokenizer", "x"),
+        (*REQUIRED, "--optimizer", "sgd"),
+        (*REQUIRED, "--steps", "many"),
+    ],
+)
+def test_wrong_usage_is_code_2(run_command, arguments):
+    assert run_command("pretrain", *arguments).exit_code == 2
