@@ -147,6 +147,12 @@ def test_every_module_says_what_it_is(path):
     assert ast.get_docstring(tree_of(path))
 
 
+def test_every_folder_of_the_package_is_installed():
+    """`pip install` finds a folder by its `__init__.py`."""
+    folders = {path.parent for path in MODULES}
+    assert all((folder / "__init__.py").is_file() for folder in folders)
+
+
 def test_folders_of_the_repository():
     files = tracked_files()
     tops = {name.split("/")[0] for name in files}

@@ -24,8 +24,7 @@ def outputs_of(notebook):
             elif output.output_type == "error":
                 yield "error", output.evalue
             else:
-                for kind, text in output.data.items():
-                    yield kind, text
+                yield from output.data.items()
 
 
 def test_there_are_notebooks():

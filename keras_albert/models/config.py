@@ -46,6 +46,8 @@ class AlbertConfig(pydantic.BaseModel):
     max_sequence_length: pydantic.PositiveInt = 512
     num_segments: pydantic.PositiveInt = 2
     use_embedding_projection: bool | None = None
+    layer_norm_epsilon: pydantic.PositiveFloat = 1e-12
+    initializer_range: pydantic.PositiveFloat = 0.02
     unroll: bool = True
     remat: bool = False
     dtype: str | None = None
