@@ -201,6 +201,35 @@ def test_epochs_differ_in_order_and_masks(make, toy_corpus):
     assert len(set(rows[:first]) & set(rows[first:])) < 0.1 * first
 
 
+def test_the_same_text_gets_other_masks_in_another_epoch(make):
+    sentences = [
+        " ".join(f"{letter}{number}" for number in range(30))
+        for letter in "abcdefg"
+    ]
+
+    first, second = take(
+        make(
+            corpus=[[sentence] for sentence in sentences],
+            objective="none",
+            short_sequence_probability=0.0,
+            rates=NO_MASKS,
+        ),
+        2,
+    )
+
+    positions = [
+        {
+            ids.tobytes(): places.tolist()
+            for ids, places in zip(
+                batch["token_ids"], batch["mask_positions"], strict=True
+            )
+        }
+        for batch in (first, second)
+    ]
+    assert positions[0].keys() == positions[1].keys()
+    assert all(positions[1][ids] != p for ids, p in positions[0].items())
+
+
 def test_another_seed_gives_other_batches(make):
     assert not set(rows_of(take(make(), 9))) & set(
         rows_of(take(make(seed=2), 9))
