@@ -5,11 +5,18 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "curves": ["plot_curves"],
-        "finetune": ["finetune"],
-        "floors": ["majority_accuracy", "naive_bayes_accuracy"],
+        "callbacks": ["TrainingInterrupted"],
+        "curves": ["curves_table", "plot_curves"],
+        "finetune": ["FinetuneResult", "finetune"],
+        "floors": [
+            "majority_accuracy",
+            "naive_bayes_accuracy",
+            "unigram_cross_entropy",
+        ],
+        "labelled_text": ["LabelledText", "read_labelled_text"],
         "lamb": ["Lamb"],
-        "pretrain": ["pretrain"],
+        "pretrain": ["PretrainResult", "pretrain"],
+        "recipes": ["make_optimizer", "small_config"],
         "schedules": ["WarmupPolynomialDecay"],
     },
 )

@@ -11,7 +11,7 @@ import re
 import keras
 from keras import ops
 
-NORMALISATION_AND_BIAS = (r"(^|/)(gamma|beta|bias)$",)
+NORMALISATION_AND_BIAS = (r"(^|[/_])(gamma|beta|bias)$",)
 
 
 @keras.saving.register_keras_serializable("keras_albert")

@@ -1,0 +1,232 @@
+"""Labelled texts, alone or in pairs, from TSV, CSV and JSON lines."""
+
+import csv
+import dataclasses
+import gzip
+import io
+import json
+from pathlib import Path
+
+_LABEL_COLUMNS = ("label", "category", "class")
+_TEXT_COLUMNS = ("text", "sentence", "review", "content")
+_PAIR_COLUMNS = (
+    ("text_a", "text_b"),
+    ("sentence1", "sentence2"),
+    ("premise", "hypothesis"),
+    ("question1", "question2"),
+)
+_SUFFIXES = (".tsv", ".csv", ".jsonl", ".ndjson")
+
+
+@dataclasses.dataclass(frozen=True)
+class LabelledText:
+    """Texts and the name of the class of each.
+
+    Args:
+        texts: list of strings, or list of `(text_a, text_b)` tuples.
+        labels: list of strings, as long as `texts`.
+    """
+
+    texts: list
+    labels: list
+
+    def __post_init__(self):
+        if len(self.texts) != len(self.labels):
+            raise ValueError(
+                "Every text needs one label. Received: "
+                f"{len(self.texts)} texts and {len(self.labels)} labels."
+            )
+        if not self.texts:
+            raise ValueError(
+                "There are no labelled texts. Received an empty list."
+            )
+
+    @property
+    def is_pair(self):
+        """Whether each example is a pair of texts."""
+        return not isinstance(self.texts[0], str)
+
+    @property
+    def label_names(self):
+        """The different labels, sorted; numbers in the order of numbers."""
+        return sorted(set(self.labels), key=_by_number_then_name)
+
+    def select(self, indices):
+        """Returns the examples at `indices`, in that order."""
+        return LabelledText(
+            [self.texts[i] for i in indices], [self.labels[i] for i in indices]
+        )
+
+
+def as_labelled_text(source):
+    """Returns `LabelledText` from itself, `(texts, labels)` or a file.
+
+    Args:
+        source: `LabelledText`, a tuple `(texts, labels)`, or the path of a
+            file for `read_labelled_text`.
+    """
+    if isinstance(source, LabelledText):
+        return source
+    if isinstance(source, (str, Path)):
+        return read_labelled_text(source)
+    try:
+        texts, labels = source
+    except (TypeError, ValueError):
+        raise TypeError(
+            "Labelled text must be a `(texts, labels)` tuple or the path of a "
+            f"file. Received: {type(source).__name__}."
+        ) from None
+    texts = [t if isinstance(t, str) else tuple(t) for t in texts]
+    return LabelledText(texts, [str(label) for label in labels])
+
+
+def read_labelled_text(
+    path, text_column=None, label_column=None, second_text_column=None
+):
+    """Reads a table with a header, or JSON objects one a line.
+
+    Args:
+        path: string or path ending in `.tsv`, `.csv`, `.jsonl` or `.ndjson`,
+            with `.gz` or not. TSV has no quoting: a quotation mark is a
+            character like any other.
+        text_column: string. Defaults to the first of `text`, `sentence`,
+            `review`, `content` that is there, or a usual pair such as
+            `sentence1`, `sentence2`.
+        label_column: string. Defaults to the first of `label`, `category`,
+            `class`.
+        second_text_column: string. The second text of pairs.
+
+    Returns:
+        `LabelledText`.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: for an unknown suffix, text that is not UTF-8, a missing
+            column, a row without its columns, or no rows.
+    """
+    path = Path(path)
+    rows = _read_rows(path)
+    if not rows:
+        raise ValueError(
+            f"{path} holds no examples. Expected a header and at least one "
+            "row, or JSON objects one a line."
+        )
+    columns = list(rows[0][1])
+    label = _label_column(path, columns, label_column)
+    texts = _text_columns(path, columns, text_column, second_text_column)
+    examples, labels = [], []
+    for number, row in rows:
+        values = [row.get(name) for name in (*texts, label)]
+        if None in values or values[-1] == "":
+            raise ValueError(
+                f"{path}, line {number}: expected the columns "
+                f"{', '.join((*texts, label))}. Received: {row}."
+            )
+        values = [str(value) for value in values]
+        examples.append(values[0] if len(texts) == 1 else tuple(values[:2]))
+        labels.append(values[-1])
+    return LabelledText(examples, labels)
+
+
+def _read_rows(path):
+    """Returns `(line number, dict)` of every row that is not blank."""
+    suffix = Path(path.stem if path.suffix == ".gz" else path.name).suffix
+    if suffix not in _SUFFIXES:
+        raise ValueError(
+            f"{path} has an unknown kind of table. Expected a name that ends "
+            f"in {', '.join(_SUFFIXES)}, with .gz or not."
+        )
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"There is no file {path}. Expected labelled texts there."
+        )
+    text = _read_text(path)
+    if suffix in (".jsonl", ".ndjson"):
+        return _json_rows(path, text)
+    table = (
+        csv.reader(text.split("\n"), delimiter="\t", quoting=csv.QUOTE_NONE)
+        if suffix == ".tsv"
+        else csv.reader(io.StringIO(text, newline=""))
+    )
+    header = next(table, [])
+    return [
+        (table.line_num, dict(zip(header, row, strict=False)))
+        for row in table
+        if row
+    ]
+
+
+def _json_rows(path, text):
+    rows = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise ValueError(
+                f"{path}, line {number} is not JSON: {error.msg}."
+            ) from None
+        if not isinstance(row, dict):
+            raise ValueError(
+                f"{path}, line {number}: expected a JSON object with the "
+                f"text and its label. Received: {type(row).__name__}."
+            )
+        rows.append((number, row))
+    return rows
+
+
+def _read_text(path):
+    opener = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opener(path, "rb") as file:
+            data = file.read()
+        # `utf-8-sig` drops the mark that spreadsheets put in front.
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ValueError(
+            f"{path} is not UTF-8: byte {error.start}, line {line}. Convert "
+            "it first, for example: iconv -f gb18030 -t utf-8."
+        ) from None
+    except (EOFError, gzip.BadGzipFile) as error:
+        raise ValueError(
+            f"{path} is not a complete gzip file ({error}). Compress it again."
+        ) from None
+
+
+def _label_column(path, columns, wanted):
+    candidates = _LABEL_COLUMNS if wanted is None else (wanted,)
+    found = [name for name in candidates if name in columns]
+    if not found:
+        raise _missing(path, "label", candidates, columns)
+    return found[0]
+
+
+def _text_columns(path, columns, wanted, second):
+    if wanted is not None or second is not None:
+        names = (wanted,) if second is None else (wanted, second)
+        missing = [name for name in names if name not in columns]
+        if missing:
+            raise _missing(path, "text", missing, columns)
+        return names
+    for names in (*_PAIR_COLUMNS, *((name,) for name in _TEXT_COLUMNS)):
+        if all(name in columns for name in names):
+            return names
+    candidates = (*_TEXT_COLUMNS, "text_a with text_b", "sentence1 with …2")
+    raise _missing(path, "text", candidates, columns)
+
+
+def _missing(path, what, candidates, columns):
+    return ValueError(
+        f"{path} has no {what} column: expected {' or '.join(candidates)}. "
+        f"Received the columns: {', '.join(columns) or 'none'}. Name it with "
+        f"`{what}_column`."
+    )
+
+
+def _by_number_then_name(label):
+    try:
+        return (0, float(label), label)
+    except ValueError:
+        return (1, 0.0, label)

@@ -1,0 +1,512 @@
+"""A whole pretraining run: text in, preset, curves and checkpoints out.
+
+documents ─┬─ train ──── tokens ── batches ─┐
+           └─ held out ─ tokens ── batches ─┤
+config ──── AlbertPretrainer.fit ───────────┴─ history, curves, preset
+"""
+
+import dataclasses
+import time
+from pathlib import Path
+
+import numpy as np
+
+from keras_albert.data.corpus import iterate_documents
+from keras_albert.data.corpus import read_documents
+from keras_albert.data.pretraining import evaluation_dataset
+from keras_albert.data.pretraining import pretraining_dataset
+from keras_albert.data.tokenized_corpus import tokenize_corpus
+from keras_albert.models.backbone import AlbertBackbone
+from keras_albert.models.config import AlbertConfig
+from keras_albert.models.loading import load_model
+from keras_albert.models.pretrainer import AlbertPretrainer
+from keras_albert.models.sizes import backbone_arguments
+from keras_albert.models.text_classifier_preprocessor import (
+    AlbertTextClassifierPreprocessor,
+)
+from keras_albert.tokenizers.loading import load_tokenizer
+from keras_albert.training import callbacks as run_callbacks
+from keras_albert.training.curves import plot_curves
+from keras_albert.training.curves import read_history
+from keras_albert.training.curves import write_history
+from keras_albert.training.files import replace_atomically
+from keras_albert.training.floors import count_tokens
+from keras_albert.training.floors import unigram_accuracy
+from keras_albert.training.floors import unigram_cross_entropy
+from keras_albert.training.recipes import OPTIMIZERS
+from keras_albert.training.recipes import make_optimizer
+from keras_albert.training.recipes import pretraining_rate
+from keras_albert.training.recipes import small_config
+from keras_albert.training.run_folder import claim_run_folder
+from keras_albert.training.seeding import seed_dropout
+from keras_albert.training.seeding import seed_weights
+
+
+@dataclasses.dataclass(frozen=True)
+class PretrainResult:
+    """What a pretraining run left behind.
+
+    Attributes:
+        history: list of records, one per evaluation; see `training.curves`.
+        masked_lm_floor: float. Nats per held-out target of guessing by token
+            frequency alone; compare `val_masked_lm_loss`.
+        masked_lm_accuracy_floor: float. The same for the accuracy.
+        preset: path of the folder with backbone, heads and tokenizer.
+        curves: path of the picture.
+        history_file: path of the records.
+        resumed_from: int. The step this call started at; 0 for a new run.
+        num_train_documents, num_evaluation_documents: int.
+        num_train_tokens: int. Tokens of the training text, one pass.
+        num_parameters: int. Weights of the model, heads included.
+        learning_rate: float. The peak rate.
+        seconds: float. Wall time of this call.
+    """
+
+    history: list
+    masked_lm_floor: float
+    masked_lm_accuracy_floor: float
+    preset: Path
+    curves: Path
+    history_file: Path
+    resumed_from: int
+    num_train_documents: int
+    num_evaluation_documents: int
+    num_train_tokens: int
+    num_parameters: int
+    learning_rate: float
+    seconds: float
+
+    @property
+    def final(self):
+        """The last record of the history."""
+        return self.history[-1]
+
+
+def pretrain(
+    *,
+    corpus,
+    tokenizer,
+    output,
+    steps,
+    size=None,
+    config=None,
+    batch_size=32,
+    sequence_length=128,
+    optimizer="adamw",
+    learning_rate=None,
+    warmup_steps=None,
+    weight_decay=0.01,
+    objective="sop",
+    evaluation_corpus=None,
+    held_out_share=0.02,
+    evaluation_every=None,
+    checkpoint_every=None,
+    word_segmenter=None,
+    dtype=None,
+    jit_compile="auto",
+    seed=0,
+    progress=None,
+    callbacks=(),
+):
+    """Pretrains an ALBERT from text, and continues an interrupted run.
+
+    The same call with the same `output` goes on from the last checkpoint, at
+    the same place in the data; after a finished run it only reads the result.
+    Ctrl-C finishes the running step, saves, and raises `TrainingInterrupted`.
+
+    Starting weights, dropout, data and masks follow from `seed`, and are the
+    same on every backend.
+
+    Args:
+        corpus: files, as for `data.read_documents`, or an iterable of
+            documents, each a list of lines.
+        tokenizer: a tokenizer or the path of one.
+        output: string or path. A new or empty folder, or this run's own.
+        steps: int. Optimizer updates.
+        size: string, optional. A key of `models.sizes.SIZES`.
+        config: `AlbertConfig`, dict or path of a YAML or JSON file, optional.
+            Without `size` and `config` the model is `small_config()`.
+        batch_size: int. Defaults to `32`.
+        sequence_length: int. Defaults to `128`.
+        optimizer: string. `"adamw"` or `"lamb"`; LAMB is for batches of
+            hundreds and more. Defaults to `"adamw"`.
+        learning_rate: float. The peak; defaults to `pretraining_rate`.
+        warmup_steps: int. Defaults to a twentieth of `steps`.
+        weight_decay: float. Defaults to `0.01`.
+        objective: string. `"sop"`, `"nsp"` or `"none"`; see
+            `data.plan_segment_pairs`. Defaults to `"sop"`.
+        evaluation_corpus: files or documents to evaluate on, optional. Without
+            it, a share of the documents is held out.
+        held_out_share: float. Share of documents never seen in training, at
+            least one. Defaults to `0.02`.
+        evaluation_every: int. Steps between evaluations; defaults to a tenth
+            of `steps`, at most 1000.
+        checkpoint_every: int, optional. Steps between checkpoints; there is
+            one at every evaluation anyway.
+        word_segmenter: function from a sentence to its words, optional; for
+            whole-word masks in a language without spaces.
+        dtype: string, optional. `"float32"`, `"mixed_bfloat16"` or
+            `"mixed_float16"`. Defaults to the configuration's.
+        jit_compile: bool or `"auto"`, as in `keras.Model.compile`. `False`
+            starts sooner and steps slower on TensorFlow. Defaults to `"auto"`.
+        seed: int. Defaults to `0`.
+        progress: `rich.progress.Progress`, optional. Bars are added to it; the
+            caller shows it.
+        callbacks: further Keras callbacks.
+
+    Returns:
+        `PretrainResult`.
+
+    Raises:
+        ValueError, TypeError, FileNotFoundError, FileExistsError: before any
+            work, for what does not fit together.
+    """
+    began = time.monotonic()
+    _check_counts(
+        steps=steps,
+        batch_size=batch_size,
+        evaluation_every=evaluation_every,
+        checkpoint_every=checkpoint_every,
+    )
+    if optimizer not in OPTIMIZERS:
+        make_optimizer(optimizer, 0.0, steps=steps)  # raises what is wrong
+    if not hasattr(tokenizer, "encode_batch"):
+        tokenizer = load_tokenizer(tokenizer)
+    arguments = _backbone_arguments(
+        size, config, tokenizer.vocabulary_size(), dtype
+    )
+    _check_sizes(arguments, sequence_length)
+    if learning_rate is None:
+        learning_rate = pretraining_rate(
+            optimizer, batch_size, arguments["hidden_dim"]
+        )
+    optimizer_arguments = {
+        "name": optimizer,
+        "peak_rate": learning_rate,
+        "steps": steps,
+        "warmup_steps": warmup_steps,
+        "weight_decay": weight_decay,
+    }
+    make_optimizer(**optimizer_arguments)
+    if evaluation_every is None:
+        evaluation_every = max(1, min(1000, steps // 10))
+    documents, evaluation_documents = _documents(
+        corpus, evaluation_corpus, held_out_share, seed
+    )
+    data = {
+        "batch_size": batch_size,
+        "sequence_length": sequence_length,
+        "objective": objective,
+        "seed": seed,
+    }
+    settings = {
+        **{f"model.{k}": v for k, v in arguments.items()},
+        **{f"optimizer.{k}": v for k, v in optimizer_arguments.items()},
+        **data,
+        "corpus": _describe(corpus),
+        "evaluation_corpus": _describe(evaluation_corpus),
+        "held_out_share": held_out_share,
+        "evaluation_every": evaluation_every,
+        "tokenizer": tokenizer.fingerprint(),
+    }
+    folder = claim_run_folder(output, settings)
+
+    train, held_out = (
+        _tokenize(part, tokenizer, word_segmenter, progress, text)
+        for part, text in (
+            (documents, "tokenizing"),
+            (evaluation_documents, "tokenizing held-out text"),
+        )
+    )
+    evaluation = evaluation_dataset(held_out, tokenizer, **data).cache()
+    masked_lm_floor, accuracy_floor = _masked_lm_floors(
+        train, evaluation, tokenizer.vocabulary_size()
+    )
+
+    model = AlbertPretrainer(
+        AlbertBackbone(**arguments),
+        preprocessor=AlbertTextClassifierPreprocessor(
+            tokenizer, sequence_length=sequence_length
+        ),
+    )
+    seed_weights(
+        model.trainable_variables, seed, model.backbone.initializer_range
+    )
+    seed_dropout(model, seed)
+    model.compile(
+        make_optimizer(**optimizer_arguments), jit_compile=jit_compile
+    )
+    start_step, checkpoint = run_callbacks.last_checkpoint(folder.checkpoints)
+    if checkpoint is not None:
+        run_callbacks.restore_checkpoint(model, checkpoint)
+    history = _history_until(folder.history, start_step)
+
+    def show(history):
+        write_history(history, folder.history)
+        write_history(history, folder.history_table)
+        plot_curves(history, folder.curves, masked_lm_floor)
+
+    _fit(
+        model,
+        lambda step: pretraining_dataset(
+            train, tokenizer, start_step=step, **data
+        ),
+        evaluation,
+        _run_callbacks(
+            folder,
+            history,
+            show,
+            steps,
+            start_step,
+            checkpoint_every,
+            progress,
+        )
+        + list(callbacks),
+        intervals(start_step, steps, evaluation_every),
+    )
+    if start_step < steps or not folder.preset.is_dir():
+        with replace_atomically(folder.preset) as temporary:
+            model.save_to_preset(str(temporary))
+    return PretrainResult(
+        history=history,
+        masked_lm_floor=masked_lm_floor,
+        masked_lm_accuracy_floor=accuracy_floor,
+        preset=folder.preset,
+        curves=folder.curves,
+        history_file=folder.history,
+        resumed_from=start_step,
+        num_train_documents=train.num_documents,
+        num_evaluation_documents=held_out.num_documents,
+        num_train_tokens=train.num_tokens,
+        num_parameters=model.count_params(),
+        learning_rate=learning_rate,
+        seconds=time.monotonic() - began,
+    )
+
+
+def load_pretrained(result_or_folder):
+    """Returns the `AlbertPretrainer` of a finished run.
+
+    Args:
+        result_or_folder: `PretrainResult`, or the path of its output folder.
+    """
+    if isinstance(result_or_folder, PretrainResult):
+        return load_model(result_or_folder.preset)
+    return load_model(Path(result_or_folder) / "preset")
+
+
+def intervals(start_step, steps, every):
+    """Lists `(first step, steps per interval, intervals)` for `fit`.
+
+    Evaluations fall on the multiples of `every` and on the last step, wherever
+    a run starts.
+
+    Example:
+
+    >>> intervals(0, 25, 10)
+    [(0, 10, 2), (20, 5, 1)]
+    >>> intervals(3, 25, 10)
+    [(3, 7, 1), (10, 10, 1), (20, 5, 1)]
+    """
+    spans = []
+    step = start_step
+    while step < steps:
+        if step % every or steps - step < every:
+            length, count = min(every - step % every, steps - step), 1
+        else:
+            length, count = every, (steps - step) // every
+        spans.append((step, length, count))
+        step += length * count
+    return spans
+
+
+def split_documents(documents, held_out_share, seed):
+    """Returns `(train, held out)` lists of documents.
+
+    Which documents are held out depends on their number and the seed, nothing
+    else; at least one is, and at least one is left.
+    """
+    documents = list(documents)
+    if len(documents) < 2:
+        raise ValueError(
+            "Holding out text for evaluation needs at least two documents. "
+            f"Received {len(documents)}. Separate documents by a blank line, "
+            "or pass an evaluation corpus of its own."
+        )
+    if not 0 < held_out_share < 1:
+        raise ValueError(
+            "`held_out_share` must lie between 0 and 1. Received: "
+            f"{held_out_share}."
+        )
+    count = min(
+        max(1, round(held_out_share * len(documents))), len(documents) - 1
+    )
+    order = np.random.default_rng([seed, len(documents)]).permutation(
+        len(documents)
+    )
+    held_out = set(order[:count].tolist())
+    return (
+        [d for i, d in enumerate(documents) if i not in held_out],
+        [d for i, d in enumerate(documents) if i in held_out],
+    )
+
+
+def _check_counts(**counts):
+    for name, value in counts.items():
+        if value is not None and value < 1:
+            raise ValueError(
+                f"`{name}` must be at least 1. Received: {name}={value}."
+            )
+
+
+def _backbone_arguments(size, config, vocabulary_size, dtype):
+    if size is not None and config is not None:
+        raise ValueError(
+            "Both a `size` and a `config` were given. Received: "
+            f"size={size!r}, config={config!r}. Give one of them."
+        )
+    if size is not None:
+        arguments = {
+            **backbone_arguments(size),
+            "vocabulary_size": vocabulary_size,
+        }
+    else:
+        if config is None:
+            config = small_config()
+        elif isinstance(config, (str, Path)):
+            config = AlbertConfig.from_file(config)
+        elif isinstance(config, dict):
+            config = AlbertConfig(**config)
+        arguments = config.backbone_arguments(vocabulary_size)
+    if dtype is not None:
+        arguments["dtype"] = dtype
+    return arguments
+
+
+def _check_sizes(arguments, sequence_length):
+    hidden_dim, num_heads = arguments["hidden_dim"], arguments["num_heads"]
+    if hidden_dim % num_heads:
+        raise ValueError(
+            "`num_heads` must divide `hidden_dim`. Received: "
+            f"hidden_dim={hidden_dim}, num_heads={num_heads}."
+        )
+    positions = arguments.get("max_sequence_length", 512)
+    if sequence_length > positions:
+        raise ValueError(
+            f"`sequence_length` is {sequence_length}, but the model has only "
+            f"{positions} positions. Shorten it, or raise "
+            "`max_sequence_length` in the configuration."
+        )
+
+
+def _documents(corpus, evaluation_corpus, held_out_share, seed):
+    documents = _read(corpus)
+    if evaluation_corpus is not None:
+        return documents, _read(evaluation_corpus)
+    return split_documents(documents, held_out_share, seed)
+
+
+def _read(corpus):
+    return (
+        read_documents(corpus)
+        if _is_files(corpus)
+        else iterate_documents(corpus)
+    )
+
+
+def _is_files(corpus):
+    if isinstance(corpus, (str, Path)):
+        return True
+    return isinstance(corpus, (list, tuple)) and all(
+        isinstance(item, (str, Path)) for item in corpus
+    )
+
+
+def _describe(corpus):
+    if corpus is None or not _is_files(corpus):
+        return None
+    if isinstance(corpus, (str, Path)):
+        corpus = [corpus]
+    return sorted(str(item) for item in corpus)
+
+
+def _tokenize(documents, tokenizer, word_segmenter, progress, description):
+    if progress is None:
+        return tokenize_corpus(documents, tokenizer, word_segmenter)
+    total = len(documents) if isinstance(documents, list) else None
+    task = progress.add_task(description, total=total)
+    corpus = tokenize_corpus(
+        documents,
+        tokenizer,
+        word_segmenter,
+        progress=lambda count: progress.advance(task, count),
+    )
+    progress.update(
+        task, total=corpus.num_documents, completed=corpus.num_documents
+    )
+    return corpus
+
+
+def _masked_lm_floors(train, evaluation, vocabulary_size):
+    targets = np.concatenate(
+        [
+            targets["masked_lm"][weights["masked_lm"] > 0]
+            for _, targets, weights in evaluation.as_numpy_iterator()
+        ]
+    )
+    counts = count_tokens(train.token_ids, vocabulary_size)
+    return (
+        unigram_cross_entropy(counts, targets),
+        unigram_accuracy(counts, targets),
+    )
+
+
+def _history_until(path, step):
+    """Returns the records up to `step`; a crash may have left later ones."""
+    if not path.is_file():
+        return []
+    return [r for r in read_history(path) if r["step"] <= step]
+
+
+def _run_callbacks(
+    folder, history, show, steps, start_step, checkpoint_every, progress
+):
+    checkpoints = run_callbacks.Checkpoints(
+        folder.checkpoints, history, checkpoint_every, start_step=start_step
+    )
+    made = [
+        run_callbacks.HistoryRecorder(history, show, start_step),
+        checkpoints,
+        run_callbacks.StopOnInterrupt(checkpoints, start_step),
+    ]
+    if progress is not None:
+        bar = run_callbacks.ProgressBar(
+            progress, steps, "pretraining", start_step, _describe_logs
+        )
+        made.insert(0, bar)
+    return made
+
+
+def _fit(model, dataset_from, evaluation, callbacks, spans):
+    try:
+        for step, length, count in spans:
+            model.fit(
+                dataset_from(step),
+                steps_per_epoch=length,
+                epochs=count,
+                validation_data=evaluation,
+                callbacks=callbacks,
+                shuffle=False,  # the dataset is
+                verbose=0,
+            )
+    finally:
+        for callback in callbacks:
+            if isinstance(callback, run_callbacks.StopOnInterrupt):
+                callback.release()
+
+
+def _describe_logs(logs):
+    loss = logs.get("masked_lm_loss", float("nan"))
+    order = logs.get("sentence_order_accuracy")
+    text = f"MLM loss {loss:.2f}"
+    return text if order is None else f"{text}, SOP accuracy {order:.0%}"

@@ -1,0 +1,101 @@
+"""Optimizers, rates and sizes that a user gets without asking.
+
+The published recipe is LAMB at 0.00176 with batches of 4096. Smaller batches
+follow the square-root rule; small models on small budgets take AdamW.
+"""
+
+import math
+
+import keras
+
+from keras_albert.training.lamb import Lamb
+from keras_albert.training.schedules import WarmupPolynomialDecay
+
+PUBLISHED_BATCH_SIZE = 4096
+PUBLISHED_LEARNING_RATE = 0.00176
+OPTIMIZERS = ("adamw", "lamb")
+WARMUP_SHARE = 0.05
+MAX_RATE = 2e-3
+
+# AdamW's rate for H = 256 and batches of 32; see `pretraining_rate`.
+_ADAMW_RATE, _ADAMW_DIM, _ADAMW_BATCH = 1e-3, 256, 32
+
+
+def pretraining_rate(optimizer, batch_size, hidden_dim):
+    """Returns the peak rate of a pretraining run.
+
+    LAMB: the published rate times the root of the batch's share of 4096.
+    AdamW: 1e-3 at a hidden width of 256 and batches of 32, falling with the
+    width and rising with the root of the batch, at most 2e-3. One layer
+    receives every layer's gradient, so wide models bear less.
+
+    Args:
+        optimizer: string. `"lamb"` or `"adamw"`.
+        batch_size: int.
+        hidden_dim: int. H.
+
+    Returns:
+        float.
+
+    Example:
+
+    >>> pretraining_rate("lamb", batch_size=1024, hidden_dim=768)
+    0.00088
+    """
+    if optimizer == "lamb":
+        return PUBLISHED_LEARNING_RATE * math.sqrt(
+            batch_size / PUBLISHED_BATCH_SIZE
+        )
+    rate = _ADAMW_RATE * _ADAMW_DIM / hidden_dim
+    return min(rate * math.sqrt(batch_size / _ADAMW_BATCH), MAX_RATE)
+
+
+def make_optimizer(
+    name, peak_rate, *, steps, warmup_steps=None, weight_decay=0.01
+):
+    """Returns an optimizer with warm-up, linear decay and clipping.
+
+    Biases and normalisation weights are not decayed. Gradients are clipped to
+    a global norm of 1.
+
+    Args:
+        name: string. `"lamb"` or `"adamw"`.
+        peak_rate: float.
+        steps: int. Optimizer updates of the whole run.
+        warmup_steps: int, optional. Defaults to a twentieth of `steps`.
+        weight_decay: float. Defaults to `0.01`.
+    """
+    if warmup_steps is None:
+        warmup_steps = int(WARMUP_SHARE * steps)
+    schedule = WarmupPolynomialDecay(peak_rate, warmup_steps, steps)
+    if name == "lamb":
+        return Lamb(schedule, weight_decay=weight_decay, global_clipnorm=1.0)
+    if name != "adamw":
+        raise ValueError(
+            f"`optimizer` must be one of {', '.join(OPTIMIZERS)}. Received: "
+            f"{name!r}. Take adamw for small runs, lamb for large batches."
+        )
+    optimizer = keras.optimizers.AdamW(
+        schedule, weight_decay=weight_decay, epsilon=1e-6, global_clipnorm=1.0
+    )
+    # Leaf names: on TensorFlow they are searched in the whole path.
+    optimizer.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
+    return optimizer
+
+
+def small_config():
+    """Returns the `AlbertConfig` of a model for minutes on two CPU cores.
+
+    What `pretrain` takes when neither a size nor a configuration is given:
+    4 calls of one layer, H = 256, E = 128, 128 positions.
+    """
+    from keras_albert.models.config import AlbertConfig
+
+    return AlbertConfig(
+        num_layers=4,
+        num_heads=4,
+        embedding_dim=128,
+        hidden_dim=256,
+        intermediate_dim=1024,
+        max_sequence_length=128,
+    )

@@ -1,0 +1,101 @@
+"""The output folder of a run: whose it is, and what it was asked for.
+
+output/
+  run.json                    the settings; marks the folder as a run's
+  checkpoints/step-….h5       the last and the best state
+  history.jsonl, history.csv  one record per evaluation
+  curves.png
+  preset/                     the model, written last
+"""
+
+import dataclasses
+import json
+from pathlib import Path
+
+from keras_albert.training.files import write_atomically
+
+
+@dataclasses.dataclass(frozen=True)
+class RunFolder:
+    """The paths inside an output folder.
+
+    Args:
+        path: path of the folder.
+    """
+
+    path: Path
+
+    @property
+    def settings(self):
+        """The run's settings."""
+        return self.path / "run.json"
+
+    @property
+    def checkpoints(self):
+        """Folder of the last and the best state."""
+        return self.path / "checkpoints"
+
+    @property
+    def history(self):
+        """One record per evaluation, as JSON lines."""
+        return self.path / "history.jsonl"
+
+    @property
+    def history_table(self):
+        """The same as CSV."""
+        return self.path / "history.csv"
+
+    @property
+    def curves(self):
+        """The picture of the history."""
+        return self.path / "curves.png"
+
+    @property
+    def preset(self):
+        """Folder of the finished model."""
+        return self.path / "preset"
+
+
+def claim_run_folder(path, settings):
+    """Returns the `RunFolder` at `path`, new or of the very same run.
+
+    Args:
+        path: string or path.
+        settings: dict of plain values that decide what the run computes.
+
+    Raises:
+        FileExistsError: if `path` is a file, a folder of something else, or
+            of a run with other settings, which are named.
+    """
+    folder = RunFolder(Path(path).expanduser())
+    if folder.path.exists() and not folder.path.is_dir():
+        raise FileExistsError(
+            f"The output {folder.path} is a file. Name a new folder."
+        )
+    settings = json.loads(json.dumps(settings))
+    if folder.settings.is_file():
+        _check_same_settings(folder, settings)
+        return folder
+    if folder.path.is_dir() and any(folder.path.iterdir()):
+        raise FileExistsError(
+            f"The output folder {folder.path} holds other files. Name a new "
+            "or an empty folder, so that nothing of yours is overwritten."
+        )
+    folder.path.mkdir(parents=True, exist_ok=True)
+    write_atomically(folder.settings, json.dumps(settings, indent=2) + "\n")
+    return folder
+
+
+def _check_same_settings(folder, settings):
+    before = json.loads(folder.settings.read_text(encoding="utf-8"))
+    different = [
+        f"{key} was {before.get(key)!r}, is {settings.get(key)!r}"
+        for key in dict.fromkeys([*before, *settings])
+        if before.get(key) != settings.get(key)
+    ]
+    if different:
+        raise FileExistsError(
+            f"The output folder {folder.path} belongs to another run: "
+            f"{'; '.join(different)}. Repeat the settings to continue that "
+            "run, or name another folder."
+        )

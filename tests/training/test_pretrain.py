@@ -1,0 +1,255 @@
+import json
+import os
+import signal
+
+import keras
+import numpy as np
+import pytest
+from rich.progress import Progress
+
+from keras_albert.training import callbacks
+from keras_albert.training.pretrain import intervals
+from keras_albert.training.pretrain import load_pretrained
+from keras_albert.training.pretrain import pretrain
+from keras_albert.training.pretrain import split_documents
+
+every_backend = pytest.mark.every_backend
+
+
+@pytest.fixture(scope="module")
+def arguments(documents, tokenizer, tiny_config):
+    return {
+        "corpus": documents,
+        "tokenizer": tokenizer,
+        "config": tiny_config,
+        "steps": 6,
+        "batch_size": 8,
+        "sequence_length": 16,
+        "evaluation_every": 2,
+        "held_out_share": 0.1,
+        "learning_rate": 0.01,
+        "seed": 3,
+        # Compiling takes longer than these few steps.
+        "jit_compile": keras.backend.backend() == "jax",
+    }
+
+
+@pytest.fixture
+def run(tmp_path, arguments):
+    def call(**changes):
+        return pretrain(**{**arguments, "output": tmp_path / "out", **changes})
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def progress():
+    return Progress(disable=True)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory, arguments, progress):
+    output = tmp_path_factory.mktemp("finished") / "out"
+    return pretrain(**arguments, output=output, progress=progress)
+
+
+def weights_of(result):
+    return load_pretrained(result).get_weights()
+
+
+@every_backend
+def test_it_learns_what_can_be_learned(run):
+    result = run(steps=120, evaluation_every=60, learning_rate=0.02)
+
+    first, last = result.history
+    assert [first["step"], last["step"]] == [60, 120]
+    assert last["masked_lm_loss"] < result.masked_lm_floor - 0.3
+    assert last["masked_lm_accuracy"] > 1.5 * result.masked_lm_accuracy_floor
+    assert last["learning_rate"] < first["learning_rate"]
+
+
+def test_lamb_learns(run):
+    result = run(
+        steps=60, evaluation_every=20, optimizer="lamb", learning_rate=0.02
+    )
+
+    assert result.history[-1]["loss"] < result.history[0]["loss"] - 0.1
+
+
+@every_backend
+def test_the_folder_holds_model_tokenizer_and_curves(finished, tokenizer):
+    folder = finished.preset.parent
+    names = {path.name for path in folder.iterdir()}
+    assert names == {
+        "checkpoints",
+        "curves.png",
+        "history.csv",
+        "history.jsonl",
+        "preset",
+        "run.json",
+    }
+    model = load_pretrained(folder)
+    assert model.preprocessor.tokenizer.fingerprint() == tokenizer.fingerprint()
+    assert model.count_params() == finished.num_parameters
+
+
+def test_a_progress_object_sees_every_step(finished, progress):
+    task = progress.tasks[-1]
+    assert task.finished
+    assert task.completed == task.total == 6
+    assert "MLM loss" in task.description
+    assert [t.finished for t in progress.tasks] == [True] * 3
+
+
+class InterruptAt(keras.callbacks.Callback):
+    """Presses Ctrl-C in the middle of a step."""
+
+    def __init__(self, step):
+        super().__init__()
+        self.left = step
+
+    def on_train_batch_begin(self, batch, logs=None):
+        self.left -= 1
+        if self.left == 0:
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+@every_backend
+def test_an_interrupted_run_continues_to_the_same_end(run, finished):
+    with pytest.raises(callbacks.TrainingInterrupted) as stopped:
+        run(callbacks=[InterruptAt(3)])
+    # A crash may leave records that ran ahead of the last checkpoint.
+    path = stopped.value.checkpoint.parent.parent / "history.jsonl"
+    with path.open("a") as file:
+        file.write(json.dumps({"step": 4, "val_loss": 0.0}) + "\n")
+
+    resumed = run()
+
+    assert stopped.value.step == 3
+    assert resumed.resumed_from == 3
+    assert [r["step"] for r in resumed.history] == [2, 4, 6]
+    for ours, expected in zip(resumed.history, finished.history, strict=True):
+        assert ours["val_loss"] == pytest.approx(expected["val_loss"], abs=1e-5)
+        assert ours["learning_rate"] == expected["learning_rate"]
+    for ours, expected in zip(
+        weights_of(resumed), weights_of(finished), strict=True
+    ):
+        np.testing.assert_allclose(ours, expected, atol=1e-5)
+
+
+def test_a_finished_run_is_read_and_not_run_again(finished, arguments):
+    folder = finished.preset.parent
+    saved = sorted(folder.rglob("*"))
+    times = [path.stat().st_mtime_ns for path in saved]
+
+    again = pretrain(**arguments, output=folder)
+
+    assert again.history == finished.history
+    assert again.resumed_from == 6
+    assert [path.stat().st_mtime_ns for path in saved] == times
+
+
+def test_the_seed_decides_everything(run, tmp_path):
+    keras.utils.set_random_seed(1)
+    one = run(steps=2, output=tmp_path / "1")
+    keras.utils.set_random_seed(2)
+    same = run(steps=2, output=tmp_path / "2")
+    other = run(steps=2, output=tmp_path / "3", seed=4)
+
+    assert one.final["val_loss"] == pytest.approx(same.final["val_loss"])
+    assert one.final["val_loss"] != pytest.approx(other.final["val_loss"])
+    for ours, expected in zip(weights_of(one), weights_of(same), strict=True):
+        np.testing.assert_array_equal(ours, expected)
+
+
+def test_checkpoints_keep_the_last_and_the_best(finished):
+    losses = {r["step"]: r["val_loss"] for r in finished.history}
+    kept = {
+        int(path.name.split("-")[1].split(".")[0])
+        for path in (finished.preset.parent / "checkpoints").iterdir()
+    }
+    assert kept == {6, min(losses, key=losses.get)}
+
+
+def test_held_out_documents_are_never_trained_on():
+    documents = [[f"document {i}"] for i in range(50)]
+
+    train, held_out = split_documents(documents, 0.1, seed=5)
+
+    assert len(held_out) == 5
+    assert not {d[0] for d in train} & {d[0] for d in held_out}
+    assert len(train) + len(held_out) == 50
+    assert split_documents(documents, 0.1, seed=5)[1] == held_out
+    assert split_documents(documents, 0.1, seed=6)[1] != held_out
+
+
+@pytest.mark.parametrize("share", [0.001, 0.999])
+def test_one_document_is_always_held_out_and_one_is_left(share):
+    train, held_out = split_documents([["a"], ["b"]], share, seed=0)
+
+    assert len(train) == len(held_out) == 1
+
+
+def test_files_and_an_evaluation_corpus(run, tmp_path, documents):
+    text = "\n\n".join("\n".join(document) for document in documents)
+    (tmp_path / "train.txt").write_text(text)
+    (tmp_path / "valid.txt").write_text("a b c d\ne f g h\n")
+
+    result = run(
+        corpus=[tmp_path / "train.txt"],
+        evaluation_corpus=str(tmp_path / "valid.txt"),
+    )
+
+    assert result.num_train_documents == len(documents)
+    assert result.num_evaluation_documents == 1
+
+
+def test_masked_lm_alone_has_no_sentence_order_to_score(run):
+    result = run(objective="none")
+
+    assert np.isfinite(result.final["val_masked_lm_loss"])
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"steps": 0}, "`steps` must be at least 1"),
+        ({"batch_size": 0}, "batch_size=0"),
+        ({"optimizer": "sgd"}, "adamw, lamb"),
+        ({"sequence_length": 33}, "only 32 positions"),
+        ({"warmup_steps": 6}, "below `total_steps`"),
+        ({"size": "albert_base"}, "Give one of them"),
+        ({"size": "albert_bass", "config": None}, "albert_base"),
+        ({"corpus": [["a b c"]]}, "at least two documents"),
+        ({"held_out_share": 1.0}, "between 0 and 1"),
+    ],
+)
+def test_what_does_not_fit_is_said_before_any_work(
+    run, tmp_path, changes, message
+):
+    with pytest.raises(ValueError, match=message):
+        run(**changes)
+
+    assert not (tmp_path / "out").exists()
+
+
+def test_heads_that_do_not_divide_the_width_are_refused(run, tiny_config):
+    with pytest.raises(ValueError, match="hidden_dim=16, num_heads=3"):
+        run(config={**tiny_config, "num_heads": 3})
+
+
+def test_a_vocabulary_of_another_size_is_refused(run, tiny_config):
+    with pytest.raises(ValueError, match="vocabulary_size=99"):
+        run(config={**tiny_config, "vocabulary_size": 99})
+
+
+def test_missing_files_are_named(run):
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.txt"):
+        run(corpus="nowhere.txt")
+
+
+def test_evaluations_fall_on_multiples_and_on_the_end():
+    assert intervals(0, 6, 2) == [(0, 2, 3)]
+    assert intervals(3, 10, 4) == [(3, 1, 1), (4, 4, 1), (8, 2, 1)]
+    assert intervals(1, 3, 10) == [(1, 2, 1)]
+    assert intervals(6, 6, 2) == []

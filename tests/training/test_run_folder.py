@@ -1,0 +1,41 @@
+import pytest
+
+from keras_albert.training.run_folder import claim_run_folder
+
+SETTINGS = {"steps": 10, "corpus": ["a.txt"], "rate": 0.5}
+
+
+def test_a_new_folder_is_made_and_known_again(tmp_path):
+    path = tmp_path / "new" / "run"
+
+    folder = claim_run_folder(path, SETTINGS)
+
+    assert folder.settings.is_file()
+    assert claim_run_folder(str(path), dict(SETTINGS)) == folder
+
+
+def test_an_empty_folder_is_taken(tmp_path):
+    assert claim_run_folder(tmp_path, SETTINGS).settings.is_file()
+
+
+def test_other_settings_are_refused_and_named(tmp_path):
+    claim_run_folder(tmp_path, SETTINGS)
+
+    with pytest.raises(FileExistsError, match="steps was 10, is 11"):
+        claim_run_folder(tmp_path, {**SETTINGS, "steps": 11})
+
+
+def test_a_folder_with_something_else_in_it_is_refused(tmp_path):
+    (tmp_path / "thesis.tex").touch()
+
+    with pytest.raises(FileExistsError, match="holds other files"):
+        claim_run_folder(tmp_path, SETTINGS)
+
+    assert [p.name for p in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_a_file_is_refused(tmp_path):
+    (tmp_path / "out").touch()
+
+    with pytest.raises(FileExistsError, match="is a file"):
+        claim_run_folder(tmp_path / "out", SETTINGS)
