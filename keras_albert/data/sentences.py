@@ -22,6 +22,7 @@ _NEXT_WORD = re.compile(rf"[{_OPENERS}\s]*(\w*)(\W?)")
 _LAST_WORD = re.compile(r"[^\s(\[{\"'“‘«—–/\u3000-\u9fff]+$")
 _INITIALISM = re.compile(r"(?:\w\.)+\w")
 _ENUMERATOR = re.compile(r"\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})\.")
+# "》" ends a title, such as 《谁？》, not a sentence.
 _GOES_ON = frozenset("，、；：,;:》.")
 _LOOK_BACK = 40
 
@@ -114,8 +115,6 @@ def _wide_end(text, start, match):
     following = text[end : end + 2].lstrip()[:1]
     if following and following in _GOES_ON:
         return None
-    if following and "》" in match["wide_close"]:
-        return None  # a title such as 《谁？》
     if following.isascii() and following and mark.strip("…!?") == "":
         spaced = text[end] == " "
         if not (spaced and _can_start(text, end)):

@@ -17,6 +17,7 @@ ENGLISH = [
     ["“We know.”", "‘So do I.’", "Fine."],
     ["I thought… maybe not.", "Wait…", "Then go.", "No... wait."],
     ["What?!", "Yes!!", "Yahoo! is a name."],
+    ["He met J. A. Smith.", "He met J. S. Bach."],
     ["Use a rope, e.g. Manila rope, i.e. Abaca.", "It holds."],
     ["Smith et al. 2010 agree, cf. Jones.", "It was c. 1720."],
     ["Acme Inc. Chicago sells it.", "He left Acme Inc.", "He was rich."],
