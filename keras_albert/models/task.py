@@ -33,15 +33,23 @@ class AlbertTask:
         with _without_optimizer(self):
             super().load_task_weights(filepath)
 
+    def get_compile_config(self):
+        """Returns how the model was compiled, and whether slots exist."""
+        config = super().get_compile_config()
+        if config is not None:
+            config["has_slots"] = bool(self.optimizer and self.optimizer.built)
+        return config
+
     def compile_from_config(self, config):
         """Compiles with a saved `get_compile_config()`, slots included.
 
         Keras skips this for models that override `compile`, as tasks do.
         """
         config = keras.saving.deserialize_keras_object(config)
+        has_slots = config.pop("has_slots")
         self.compile(**config)
-        if self.optimizer is not None and self.built:
-            # Slots must exist before the file's values are read into them.
+        if has_slots:
+            # They must exist before the file's values are read into them.
             self.optimizer.build(self.trainable_variables)
 
 

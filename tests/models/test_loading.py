@@ -1,0 +1,56 @@
+"""One function opens every saved model, on every backend."""
+
+import os
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+
+from keras_albert.models import load_model
+from tests.export.tiny_classifiers import TEXTS
+from tests.export.tiny_classifiers import tiny_classifier
+
+READ = """
+import sys
+import numpy as np
+import keras_albert
+folder, texts = sys.argv[1], sys.argv[2].split("|")
+for name in ("model.keras", "preset"):
+    model = keras_albert.load_model(f"{folder}/{name}")
+    np.save(f"{folder}/{name}.npy", model.predict(texts, verbose=0))
+"""
+
+
+@pytest.mark.every_backend
+def test_models_of_this_backend_answer_the_same_on_the_next(tmp_path):
+    following = {"tensorflow": "jax", "jax": "torch", "torch": "tensorflow"}
+    backend = following[keras.backend.backend()]
+    classifier = tiny_classifier("sentence_piece", num_classes=3)
+    classifier.save(tmp_path / "model.keras")
+    classifier.save_to_preset(str(tmp_path / "preset"))
+
+    subprocess.run(
+        [sys.executable, "-c", READ, str(tmp_path), "|".join(TEXTS)],
+        env={**os.environ, "KERAS_BACKEND": backend},
+        check=True,
+    )
+
+    expected = classifier.predict(TEXTS, verbose=0)
+    for name in ("model.keras", "preset"):
+        answers = np.load(tmp_path / f"{name}.npy")
+        np.testing.assert_allclose(answers, expected, rtol=0, atol=1e-5)
+
+
+def test_what_is_not_a_model_is_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no model at .*nowhere"):
+        load_model(tmp_path / "nowhere")
+    (tmp_path / "notes.txt").write_text("no model")
+    with pytest.raises(ValueError, match="ending in .keras"):
+        load_model(tmp_path / "notes.txt")
+    with pytest.raises(ValueError, match="not a preset folder"):
+        load_model(tmp_path)
+    (tmp_path / "config.json").write_text('{"class_name": "GPT2Backbone"}')
+    with pytest.raises(ValueError, match="'GPT2Backbone', expected one of"):
+        load_model(tmp_path)
