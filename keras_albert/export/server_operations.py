@@ -50,13 +50,13 @@ TEXT_OPERATIONS = frozenset(
     }
 )
 
-# In the core library of TensorFlow 2.21, which exports, but not in that of
-# every server from 2.18 on (`TF_GetAllOpList` of each release).
+# In `tf.raw_ops` of TensorFlow 2.21, which exports, but not in the core library
+# of every server from 2.18 on (`TF_GetAllOpList` of each release).
 NEWER_CORE_OPERATIONS = frozenset(
     {
         "DecodeJxl",
         "DecodeWebP",
-        "XlaSparseActivationsUnstack",
+        "TPUDummyInput",
         "XlaSparseDenseMatmulCustomCombinerOnTcGradWithAdagradAndCsrInput",
         "XlaSparseDenseMatmulCustomCombinerOnTcGradWithAdagradMomentumAndCsrInput",
         "XlaSparseDenseMatmulCustomCombinerOnTcGradWithAdamAndCsrInput",
@@ -64,7 +64,6 @@ NEWER_CORE_OPERATIONS = frozenset(
         "XlaSparseDenseMatmulCustomCombinerOnTcGradWithFtrlAndCsrInput",
         "XlaSparseDenseMatmulCustomCombinerOnTcGradWithSgdAndCsrInput",
         "XlaSparseDenseMatmulCustomCombinerOnTcWithCsrInput",
-        "XlaSparseGradientsStack",
     }
 )
 
