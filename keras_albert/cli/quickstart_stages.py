@@ -182,8 +182,8 @@ def run_stages(output, plan, seeds, console):
     documents = news + [[text] for text in train.texts]
     tokenizer = make_tokenizer(documents, plan, output, seeds[0])
     console.print(
-        f"    {len(news):,} news documents, {len(train):,} reviews to train "
-        f"on, {len(test):,} to test; {tokenizer.vocabulary_size():,} pieces"
+        f"    {len(news):,} news documents, {len(train):,} + {len(test):,} "
+        f"reviews, {tokenizer.vocabulary_size():,} pieces"
     )
 
     stages.begin("Pretrain: masked words and sentence order")

@@ -37,16 +37,14 @@ def progress_bars():
     from rich.progress import MofNCompleteColumn
     from rich.progress import Progress
     from rich.progress import TextColumn
-    from rich.progress import TimeElapsedColumn
     from rich.progress import TimeRemainingColumn
 
     columns = (
         TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
+        BarColumn(bar_width=12),
         MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
+        # What is left; when finished, what it took.
+        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
     )
     with Progress(*columns, console=Console(stderr=True)) as progress:
         yield progress
