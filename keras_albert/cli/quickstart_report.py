@@ -58,18 +58,16 @@ def score_rows(outcome):
             "chance",
         ),
     ]
-    for seed, accuracy in outcome.accuracies.items():
-        name = f"reviews: right, seed {seed}"
-        rows += [
-            (
-                name,
-                show.percent(accuracy),
-                show.percent(outcome.naive_bayes),
-                "naive Bayes",
-            ),
-            ("", "", show.percent(outcome.majority), "majority class"),
-        ]
-    return rows
+    rows += [
+        (
+            f"reviews: right, seed {seed}",
+            show.percent(accuracy),
+            show.percent(outcome.naive_bayes),
+            "naive Bayes",
+        )
+        for seed, accuracy in outcome.accuracies.items()
+    ]
+    return [*rows, ("", "", show.percent(outcome.majority), "majority class")]
 
 
 def time_rows(outcome):
