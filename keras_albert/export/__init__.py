@@ -6,6 +6,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
         "saved_model": ["export_saved_model"],
-        "verification": ["verify_saved_model"],
+        "verification": ["predict_saved_model", "verify_saved_model"],
     },
 )
