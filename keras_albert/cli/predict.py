@@ -107,7 +107,7 @@ def answer(path, rows):
         )
     columns = [list(column) for column in zip(*rows, strict=True)]
     if (path / "saved_model.pb").is_file():
-        from keras_albert.export.verification import predict_saved_model
+        from keras_albert.export import predict_saved_model
 
         return predict_saved_model(path, *columns)
     return classify(load_classifier(path), columns)

@@ -17,7 +17,7 @@ from keras_albert import training
 from keras_albert.cli import demo_text
 from keras_albert.cli import show
 from keras_albert.cli.predict import classify
-from keras_albert.export.verification import predict_saved_model
+from keras_albert.export import predict_saved_model
 from keras_albert.models import load_model
 from keras_albert.models.config import AlbertConfig
 
