@@ -47,6 +47,10 @@ class AlbertTask:
         """
         config = keras.saving.deserialize_keras_object(config)
         has_slots = config.pop("has_slots")
+        if config.get("jit_compile"):
+            # Keras stores what "auto" came to on the backend that saved.
+            # Taken literally on PyTorch, it compiles for minutes.
+            config["jit_compile"] = "auto"
         self.compile(**config)
         if has_slots:
             # They must exist before the file's values are read into them.

@@ -1,5 +1,6 @@
 """The mixin leaves no trace when saving fails."""
 
+import keras
 import pytest
 
 from keras_albert.models import load_model
@@ -28,3 +29,13 @@ def test_a_file_of_a_model_never_trained_loads_without_warning(
 
     assert reloaded.compiled
     assert not [w for w in recwarn if "optimizer" in str(w.message)]
+
+
+def test_a_file_saved_where_jit_is_on_leaves_it_to_this_backend(tmp_path):
+    pretrainer = tiny_pretrainer()
+    pretrainer.compile(jit_compile=True)
+    pretrainer.save(tmp_path / "p.keras")
+
+    reloaded = load_model(tmp_path / "p.keras")
+
+    assert reloaded.jit_compile == (keras.backend.backend() != "torch")
