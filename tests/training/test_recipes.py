@@ -10,12 +10,13 @@ def test_lamb_has_the_published_rate_at_the_published_batch():
 
 
 def test_adamw_bears_less_in_wide_models_and_small_batches():
-    small = recipes.pretraining_rate("adamw", 32, 256)
+    base = recipes.pretraining_rate("adamw", 32, 768)
 
-    assert recipes.pretraining_rate("adamw", 32, 768) == pytest.approx(
-        small / 3
+    assert base == pytest.approx(2.5e-4)
+    assert recipes.pretraining_rate("adamw", 32, 3072) == pytest.approx(
+        base / 4
     )
-    assert recipes.pretraining_rate("adamw", 8, 256) == pytest.approx(small / 2)
+    assert recipes.pretraining_rate("adamw", 8, 768) == pytest.approx(base / 2)
     assert recipes.pretraining_rate("adamw", 10**6, 64) == recipes.MAX_RATE
 
 
