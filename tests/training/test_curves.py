@@ -75,6 +75,7 @@ def test_picture_shows_both_objectives_with_their_floors(monkeypatch, tmp_path):
     held_out = loss.get_lines()[1]
     assert held_out.get_label() == "held out"
     assert held_out.get_xydata().tolist() == [[100, 7.0625], [200, 6.5]]
+    assert [text.get_text() for text in loss.texts] == ["6.50"]
     assert dashed(loss) == [6.875]
     assert dashed(order) == [0.5]
 

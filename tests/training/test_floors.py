@@ -53,6 +53,16 @@ def test_naive_bayes_needs_the_bigram_not_to_tie():
     assert accuracy == 1.0
 
 
+def test_one_word_unseen_in_a_class_does_not_rule_the_class_out():
+    train = ["fine fine fine", "dull dull odd"]
+
+    accuracy = floors.naive_bayes_accuracy(
+        train, ["z", "a"], ["fine fine fine odd"], ["z"]
+    )
+
+    assert accuracy == 1.0
+
+
 def read_rows(path):
     with gzip.open(path, "rt", encoding="utf-8") as file:
         rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
