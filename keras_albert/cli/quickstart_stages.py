@@ -37,7 +37,6 @@ class Plan:
         vocabulary_size: int. Pieces of the vocabulary.
         config: `AlbertConfig` of the model.
         steps, batch_size, sequence_length: ints. Pretraining.
-        pretraining_rate: float or None. Peak rate; `None` is the library's.
         epochs, text_length: ints. Fine-tuning.
         finetuning_rate: float. Its peak rate.
         validation_share: float. Training reviews that choose the best epoch.
@@ -47,7 +46,6 @@ class Plan:
     vocabulary_size: int
     config: AlbertConfig
     steps: int
-    pretraining_rate: float | None
     batch_size: int
     sequence_length: int
     epochs: int
@@ -72,7 +70,6 @@ PLANS = {
             initializer_range=0.04,
         ),
         steps=2000,
-        pretraining_rate=5e-4,
         batch_size=32,
         sequence_length=64,
         epochs=2,
@@ -91,7 +88,6 @@ PLANS = {
             max_sequence_length=64,
         ),
         steps=6,
-        pretraining_rate=None,
         batch_size=8,
         sequence_length=32,
         epochs=1,
@@ -194,7 +190,6 @@ def run_stages(output, plan, seeds, console):
             output=output / "pretrained",
             config=plan.config,
             steps=plan.steps,
-            learning_rate=plan.pretraining_rate,
             batch_size=plan.batch_size,
             sequence_length=plan.sequence_length,
             seed=seeds[0],
