@@ -1,5 +1,8 @@
+from pathlib import Path
+
 import pytest
 
+from keras_albert.models.config import AlbertConfig
 from keras_albert.training import recipes
 from keras_albert.training.lamb import Lamb
 
@@ -51,3 +54,16 @@ def test_the_small_model_can_be_built():
 def test_an_unknown_optimizer_is_refused():
     with pytest.raises(ValueError, match="adamw, lamb"):
         recipes.make_optimizer("sgd", 0.1, steps=10)
+
+
+BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+
+
+@pytest.mark.parametrize(
+    "path", sorted(BENCHMARKS.glob("*.yaml")), ids=lambda path: path.name
+)
+def test_every_benchmark_configuration_is_accepted(path):
+    config = AlbertConfig.from_file(path)
+
+    arguments = config.backbone_arguments(8000)
+    assert arguments["hidden_dim"] % arguments["num_heads"] == 0
