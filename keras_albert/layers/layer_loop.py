@@ -56,11 +56,6 @@ def call_layer(layer, hidden, padding_mask, training, remat=False):
     """
     if not remat or not training:
         return layer(hidden, padding_mask=padding_mask, training=training)
-    if keras.backend.backend() == "torch":
-        # torch's checkpoint saves and restores the generator state itself.
-        return keras.remat(
-            lambda h: layer(h, padding_mask=padding_mask, training=training)
-        )(hidden)
     body = keras.remat(_pure_call(layer, padding_mask, training))
     trainable, state = _values(layer)
     hidden, *new_state = body(hidden, *trainable, *state)
@@ -87,7 +82,9 @@ def _pure_call(layer, padding_mask, training):
 def _values(layer):
     return (
         [v.value for v in layer.trainable_variables],
-        [v.value for v in layer.non_trainable_variables],
+        # Copies: PyTorch assigns in place, and a recomputed call must start
+        # from the state of the first one.
+        [ops.copy(v.value) for v in layer.non_trainable_variables],
     )
 
 

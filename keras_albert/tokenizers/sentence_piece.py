@@ -113,10 +113,13 @@ class AlbertTokenizer(AlbertTokenizerBase, SentencePieceTokenizer):
         super().set_proto(proto)
 
     def _set_proto_tf(self, proto):
+        self._sentence_piece = self._make_sentence_piece_tf(proto)
+
+    def _make_sentence_piece_tf(self, proto):
         import tensorflow_text as tf_text
 
         # Ids, whatever comes out in the end: the rule for commas needs them.
-        self._sentence_piece = tf_text.SentencepieceTokenizer(
+        return tf_text.SentencepieceTokenizer(
             self._without_typed_special_tokens(proto), out_type="int32"
         )
 
@@ -198,7 +201,11 @@ class AlbertTokenizer(AlbertTokenizerBase, SentencePieceTokenizer):
             self._graph_normalizer = normalization.graph_normalizer(
                 *self._normalization_options()
             )
-        tokens = self._sentence_piece.tokenize(self._graph_normalizer(strings))
+        # Made here, so that it belongs to the graph being traced: one made
+        # earlier is lost when a seed is set, which clears TensorFlow's cache
+        # of kernels and the model with it.
+        sentence_piece = self._make_sentence_piece_tf(self.proto)
+        tokens = sentence_piece.tokenize(self._graph_normalizer(strings))
         flat, splits = normalization.replace_by_table(
             tokens.flat_values,
             tokens.row_splits,

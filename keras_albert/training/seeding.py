@@ -47,7 +47,11 @@ def seed_dropout(model, seed):
     ]
     for index, generator in enumerate(generators):
         draw = np.random.default_rng([seed, _DROPOUT_STREAM, index])
-        generator.state.assign([draw.integers(2**31), 0])
+        value = int(draw.integers(2**31))
+        generator.state.assign([value, 0])
+        # Without it Keras's PyTorch backend ignores the state and draws from
+        # torch's global generator.
+        generator._initial_seed = value
 
 
 def truncated_normal(generator, shape):

@@ -6,6 +6,7 @@ import pytest
 from keras import ops
 
 from keras_albert.layers import SharedEncoder
+from keras_albert.training.seeding import seed_dropout
 from tests.checks import gradients
 from tests.checks import max_difference
 from tests.checks import randomize
@@ -23,7 +24,7 @@ VARIANTS = [
 ]
 
 
-def make(dropout=0.0, **keywords):
+def make(dropout=0.0, seeded=False, **keywords):
     keras.utils.set_random_seed(7)
     layer = SharedEncoder(
         *(3, 2, 8, 11),
@@ -33,6 +34,8 @@ def make(dropout=0.0, **keywords):
     )
     layer.build(X.shape)
     randomize(layer)
+    if seeded:
+        seed_dropout(layer, 3)
     return layer
 
 
@@ -57,8 +60,8 @@ def test_outputs_and_gradients_equal_the_unrolled(variant):
     )
 
 
-def fit_losses(variant, dropout):
-    layer = make(dropout, **variant)
+def fit_losses(variant, dropout, seeded=False):
+    layer = make(dropout, seeded, **variant)
     x = keras.Input(X.shape[1:])
     mask = keras.Input(MASK.shape[1:], dtype="int32")
     model = keras.Model([x, mask], layer(x, padding_mask=mask))
@@ -69,13 +72,16 @@ def fit_losses(variant, dropout):
     return history.history["loss"]
 
 
+@pytest.mark.parametrize("seeded", [False, True])
 @pytest.mark.parametrize("variant", VARIANTS[1:])
-def test_training_with_dropout_equals_the_unrolled(variant):
+def test_training_with_dropout_equals_the_unrolled(variant, seeded):
     # Losses of later steps agree only if the gradients did, and if every
     # call drew the dropout mask the unrolled one drew.
-    losses = fit_losses(variant, dropout=0.3)
+    losses = fit_losses(variant, dropout=0.3, seeded=seeded)
 
     np.testing.assert_allclose(
-        losses, fit_losses(VARIANTS[0], dropout=0.3), rtol=1e-4
+        losses,
+        fit_losses(VARIANTS[0], dropout=0.3, seeded=seeded),
+        rtol=1e-4,
     )
     assert losses != fit_losses(VARIANTS[0], dropout=0.0)

@@ -51,6 +51,19 @@ def test_recorded_ids_in_a_dataset(english_model, recorded):
     assert encode_in_dataset(AlbertTokenizer(english_model), texts) == ids
 
 
+@pytest.mark.every_backend
+def test_a_seed_set_after_loading_breaks_nothing(tiny_proto):
+    tokenizer = AlbertTokenizer(tiny_proto)
+    expected = tokenizer.encode_batch(["the cat sat"])
+
+    keras.utils.set_random_seed(1)
+
+    assert encode_in_dataset(tokenizer, ["the cat sat"]) == expected
+    keras.utils.set_random_seed(2)
+    graph = tokenizer.tokenize_graph(tf.constant(["the cat sat"]))
+    assert graph.to_list() == expected
+
+
 def test_recorded_ids_in_a_reloaded_graph(
     english_model, recorded, reload_in_graph
 ):
