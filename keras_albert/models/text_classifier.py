@@ -133,6 +133,42 @@ class AlbertTextClassifier(AlbertTask, keras_hub.models.TextClassifier):
             optimizer=optimizer, loss=loss, metrics=metrics, **kwargs
         )
 
+    def fit(
+        self,
+        x=None,
+        y=None,
+        batch_size=None,
+        sample_weight=None,
+        shuffle=True,
+        **kwargs,
+    ):
+        """Trains the classifier; examples in memory are shuffled each epoch.
+
+        keras-hub's tasks leave them in the order given, in which texts sorted
+        by label train badly.
+
+        Args:
+            x: strings or a pair of lists of them; arrays of ids where there
+                is no preprocessor; or a dataset, which is taken as it is.
+            y: int labels, where `x` is not a dataset.
+            batch_size: int. Defaults to 32.
+            sample_weight: weights, where `x` is not a dataset.
+            shuffle: bool. Defaults to `True`.
+            **kwargs: as `keras.Model.fit`.
+        """
+        in_memory = y is not None and "validation_split" not in kwargs
+        if in_memory and shuffle:
+            x = _shuffled_dataset((x, y, sample_weight), batch_size or 32)
+            y = sample_weight = batch_size = None
+        return super().fit(
+            x,
+            y,
+            batch_size=batch_size,
+            sample_weight=sample_weight,
+            shuffle=False,
+            **kwargs,
+        )
+
     def get_config(self):
         config = super().get_config()
         config.update(
@@ -144,6 +180,16 @@ class AlbertTextClassifier(AlbertTask, keras_hub.models.TextClassifier):
             }
         )
         return config
+
+
+def _shuffled_dataset(samples, batch_size):
+    import tensorflow as tf
+
+    samples = keras.utils.pack_x_y_sample_weight(*samples)
+    dataset = tf.data.Dataset.from_tensor_slices(samples)
+    # Keras's own generator: `keras.utils.set_random_seed` fixes the order.
+    seed = int(keras.random.randint((), 0, 2**31 - 1, dtype="int32"))
+    return dataset.shuffle(dataset.cardinality(), seed=seed).batch(batch_size)
 
 
 def _num_classes(num_classes, labels):

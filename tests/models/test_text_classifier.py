@@ -1,5 +1,6 @@
 """The classifier: raw strings and ids, pairs, labels, saving."""
 
+import keras
 import numpy as np
 import pytest
 
@@ -50,11 +51,40 @@ def test_fit_on_raw_strings_learns_a_word():
     labels = np.array([0] * 8 + [1] * 8)
 
     classifier.compile(optimizer="adam")
-    classifier.optimizer.learning_rate = 0.01
-    classifier.fit(texts, labels, batch_size=8, epochs=15, verbose=0)
+    classifier.optimizer.learning_rate = 0.003
+    keras.utils.set_random_seed(1)
+    classifier.fit(texts, labels, batch_size=8, epochs=40, verbose=0)
 
     logs = classifier.evaluate(texts, labels, verbose=0, return_dict=True)
     assert logs["accuracy"] == 1.0
+
+
+@pytest.mark.parametrize("as_pair", [False, True])
+def test_fit_shuffles_strings_in_every_epoch(as_pair):
+    classifier = tiny_classifier("sentence_piece", num_classes=2)
+    seen = []
+    preprocess = classifier.preprocess_samples
+
+    def note(x, y=None, sample_weight=None):
+        import tensorflow as tf
+
+        if not isinstance(y, np.ndarray) and tf.is_tensor(y):
+            tf.py_function(lambda v: seen.append(v.numpy().tolist()), [y], [])
+        return preprocess(x, y, sample_weight)
+
+    classifier.preprocess_samples = note
+    texts = ["the film"] * 32
+    labels = np.arange(32) // 16
+    x = (texts, texts) if as_pair else texts
+
+    keras.utils.set_random_seed(1)
+    classifier.fit(x, labels, batch_size=32, epochs=2, verbose=0)
+
+    orders = [order for order in seen if len(order) == 32][-2:]
+    assert orders[0] != orders[1]
+    for order in orders:
+        assert order != labels.tolist()
+        assert sorted(order) == labels.tolist()
 
 
 def test_without_preprocessor_it_takes_ids():
