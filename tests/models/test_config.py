@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -122,3 +123,13 @@ def test_fields_and_defaults_are_those_of_the_backbone():
     assert fields.pop("vocabulary_size") is None
     backbone.pop("vocabulary_size")
     assert fields == backbone
+
+
+def test_every_recipe_in_the_repository_is_accepted():
+    recipes = sorted(
+        (Path(__file__).parent.parent / "benchmarks").glob("*.yaml")
+    )
+
+    assert recipes
+    for recipe in recipes:
+        AlbertConfig.from_file(recipe).backbone_arguments(8000)
