@@ -187,7 +187,7 @@ def _shuffled_dataset(samples, batch_size):
 
     samples = keras.utils.pack_x_y_sample_weight(*samples)
     dataset = tf.data.Dataset.from_tensor_slices(samples)
-    # Keras's own generator: `keras.utils.set_random_seed` fixes the order.
+    # From Keras's generator, so that its seed fixes the order too.
     seed = int(keras.random.randint((), 0, 2**31 - 1, dtype="int32"))
     return dataset.shuffle(dataset.cardinality(), seed=seed).batch(batch_size)
 
