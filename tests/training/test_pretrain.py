@@ -63,7 +63,7 @@ def test_it_learns_what_can_be_learned(run):
 
     first, last = result.history
     assert [first["step"], last["step"]] == [60, 120]
-    assert last["masked_lm_loss"] < result.masked_lm_floor - 0.1
+    assert last["masked_lm_loss"] < result.masked_lm_floor - 0.2
     assert last["masked_lm_accuracy"] > result.masked_lm_accuracy_floor + 0.05
     assert last["learning_rate"] < first["learning_rate"]
 
