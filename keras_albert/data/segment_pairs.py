@@ -1,7 +1,7 @@
 """Pairs of segments for sentence-order prediction.
 
     sentences of a document      |s0 |s1|  s2 |s3|s4 | s5 |
-    chunks of the target length  |    c0      |     c1    |   (_cut_chunks)
+    chunks of the target length  |    c0      |     c1    |   (cut_chunks)
     two segments of each chunk   |A  |  B     | A   | B   |   (split)
     one half of them swapped     |  B     |A  | A   | B   |   (swap)
     the longer one trimmed       |  B    |A  |  A   | B  |    (trim)
@@ -16,6 +16,9 @@ from typing import Literal
 
 import numpy as np
 
+from keras_albert.data.chunks import NUM_SPECIAL_TOKENS
+from keras_albert.data.chunks import cut_chunks
+from keras_albert.data.chunks import cut_long_sentences
 from keras_albert.data.counter_random import coin_flips
 from keras_albert.data.counter_random import derive_key
 from keras_albert.data.counter_random import randint
@@ -124,7 +127,7 @@ def plan_segment_pairs(
         short_sequence_probability,
         swap_probability,
     )
-    max_tokens = sequence_length - (2 if objective == "none" else 3)
+    max_tokens = _max_tokens(sequence_length, objective)
     units = cut_long_sentences(corpus, max_tokens)
     choices = _Choices(derive_key(_PLAN_KEY, seed, epoch), swap_probability)
     chunks = _cut_chunks(
@@ -171,7 +174,7 @@ def count_examples(
     Returns:
         An int.
     """
-    max_tokens = sequence_length - (2 if objective == "none" else 3)
+    max_tokens = _max_tokens(sequence_length, objective)
     chunks = _cut_chunks(
         cut_long_sentences(corpus, max_tokens),
         _Choices(derive_key(_PLAN_KEY, seed, epoch), swap_probability),
@@ -183,52 +186,9 @@ def count_examples(
     return len(chunks.document)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class SentenceUnits:
-    """Sentences, the long ones cut into parts; offsets as in a corpus."""
-
-    token_offsets: np.ndarray
-    document_offsets: np.ndarray
-
-
-def cut_long_sentences(
-    corpus: TokenizedCorpus, max_tokens: int
-) -> SentenceUnits:
-    """Cuts sentences longer than the sequence into parts of similar length.
-
-    Args:
-        corpus: `TokenizedCorpus`.
-        max_tokens: int. The longest part.
-
-    Returns:
-        `SentenceUnits` whose parts end before a word start where there is one.
-    """
-    offsets = corpus.sentence_offsets
-    long = np.flatnonzero(np.diff(offsets) > max_tokens)
-    if not long.size:
-        return SentenceUnits(offsets, corpus.document_offsets)
-    cuts = [
-        _cut_points(corpus.word_starts, *offsets[i : i + 2], max_tokens)
-        for i in long
-    ]
-    num_new = np.zeros(corpus.num_sentences + 1, "int64")
-    num_new[long + 1] = [len(points) for points in cuts]
-    shifts = np.cumsum(num_new)
-    return SentenceUnits(
-        np.sort(np.concatenate([offsets, *cuts])),
-        corpus.document_offsets + shifts[corpus.document_offsets],
-    )
-
-
-def _cut_points(word_starts, start, stop, max_tokens):
-    points = []
-    while stop - start > max_tokens:
-        num_parts = -(-(stop - start) // max_tokens)
-        ideal = start + -(-(stop - start) // num_parts)
-        starts = np.flatnonzero(word_starts[start + 1 : ideal + 1])
-        start = start + 1 + starts[-1] if starts.size else ideal
-        points.append(start)
-    return np.array(points, "int64")
+def _max_tokens(sequence_length, objective):
+    """An example of one segment has one [SEP] less."""
+    return sequence_length - NUM_SPECIAL_TOKENS + (objective == "none")
 
 
 class _Choices:
@@ -247,55 +207,32 @@ class _Choices:
     def integer(self, document, chunk, stream, low, high):
         return randint(self.keys(document, chunk, stream), 0, low, high)
 
+    def split(self, document, chunk, start, stop):
+        """The unit at which the second segment begins; `stop` if none does."""
+        high = np.maximum(stop, start + 2)
+        split = self.integer(document, chunk, _SPLIT, start + 1, high)
+        return np.minimum(split, stop)
+
     def label(self, document, chunk):
         share = self.fraction(document, chunk, _SWAP)
         return (share < self._swap_probability).astype("int64")
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Chunks:
-    """Chunks as ranges of units: first segment [start, split), second after."""
-
-    document: np.ndarray
-    chunk: np.ndarray
-    start: np.ndarray
-    split: np.ndarray
-    stop: np.ndarray
-
-
 def _cut_chunks(units, choices, max_tokens, objective, short, documents):
-    """Cuts the units of every document into chunks, all documents at once.
+    """Cuts the units of every document into chunks, all documents at once."""
 
-    The n-th round makes the n-th chunk of each document that still has
-    units, so that there are as many rounds as the longest document has
-    chunks.
-    """
-    document = np.asarray(documents, "int64")
-    start = units.document_offsets[document]
-    rounds = []
-    while document.size:
-        chunk = np.full(document.shape, len(rounds))
-        target = _target_length(choices, document, chunk, max_tokens, short)
-        last = units.document_offsets[document + 1]
-        reached = units.token_offsets[start] + target
-        stop = np.searchsorted(units.token_offsets, reached, side="left")
-        stop = np.minimum(stop, last)
-        split = choices.integer(
-            document, chunk, _SPLIT, start + 1, np.maximum(stop, start + 2)
-        )
-        rounds.append((document, chunk, start, np.minimum(split, stop), stop))
-        following = stop
-        if objective == "nsp":  # a second segment not used begins anew
-            random = (choices.label(document, chunk) == 1) & (split < stop)
-            following = np.where(random, split, stop)
-        going_on = following < last
-        document = document[going_on]
-        start = following[going_on]
-    if not rounds:
-        return _Chunks(*np.zeros((5, 0), "int64"))
-    columns = [np.concatenate(column) for column in zip(*rounds, strict=True)]
-    order = np.argsort(columns[0], kind="stable")
-    return _Chunks(*(column[order] for column in columns))
+    def target(document, chunk):
+        return _target_length(choices, document, chunk, max_tokens, short)
+
+    def following(document, chunk, start, stop):
+        """With `"nsp"`, a second segment that is not used begins anew."""
+        split = choices.split(document, chunk, start, stop)
+        random = choices.label(document, chunk) == 1
+        return np.where(random, split, stop)
+
+    return cut_chunks(
+        units, documents, target, following if objective == "nsp" else None
+    )
 
 
 def _target_length(choices, document, chunk, max_tokens, short_probability):
@@ -308,9 +245,11 @@ def _split_chunks(
     corpus, units, choices, chunks, target, max_tokens, objective
 ):
     """Turns chunks into segments: split, swap and trim."""
+    split = choices.split(
+        chunks.document, chunks.chunk, chunks.start, chunks.stop
+    )
     start, split, stop = (
-        units.token_offsets[unit]
-        for unit in (chunks.start, chunks.split, chunks.stop)
+        units.token_offsets[unit] for unit in (chunks.start, split, chunks.stop)
     )
     if objective == "none":
         return _single_segments(choices, chunks, start, stop, max_tokens)
