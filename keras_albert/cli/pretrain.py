@@ -52,6 +52,14 @@ def pretrain(
     sequence_length: Annotated[
         int, typer.Option(help="Tokens of an example.")
     ] = 128,
+    phases: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LENGTH:SHARE%,…",
+            help="Lengths one after the other, such as 128:90%,512x8:10% "
+            "(x8: batches of 8). [dim]default: --sequence-length throughout[/]",
+        ),
+    ] = None,
     output: Annotated[
         Path,
         typer.Option(
@@ -93,6 +101,17 @@ def pretrain(
         Objective,
         typer.Option(help="Sentence order, next sentence, or MLM alone."),
     ] = Objective.sop,
+    sentence_order_weight: Annotated[
+        float,
+        typer.Option(help="Weight of the sentence-order loss."),
+    ] = 1.0,
+    evaluation_passes: Annotated[
+        int,
+        typer.Option(
+            help="Cuts of the held-out text into pairs; more of them make the "
+            "sentence-order accuracy less noisy."
+        ),
+    ] = 1,
     dtype: DtypeOption = None,
     seed: SeedOption = 0,
     backend: BackendOption = None,
@@ -111,13 +130,16 @@ def pretrain(
             config=config,
             batch_size=batch_size,
             sequence_length=sequence_length,
+            phases=phases,
             optimizer=str(optimizer),
             learning_rate=learning_rate,
             warmup_steps=warmup_steps,
             objective=str(objective),
+            sentence_order_weight=sentence_order_weight,
             evaluation_corpus=evaluation_corpus or None,
             held_out_share=held_out_share,
             evaluation_every=evaluation_every,
+            evaluation_passes=evaluation_passes,
             dtype=None if dtype is None else str(dtype),
             seed=seed,
             progress=progress,

@@ -15,6 +15,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         ],
         "labelled_text": ["LabelledText", "read_labelled_text"],
         "lamb": ["Lamb"],
+        "phases": ["Phase", "parse_phases"],
         "pretrain": ["PretrainResult", "pretrain"],
         "recipes": ["make_optimizer", "small_config"],
         "schedules": ["WarmupPolynomialDecay"],

@@ -1,7 +1,7 @@
 """A whole pretraining run: text in, preset, curves and checkpoints out.
 
 documents ─┬─ train ──── tokens ── batches ─┐
-           └─ held out ─ tokens ── batches ─┤
+           └─ held out ─ tokens ── batches ─┤  per phase
 config ──── AlbertPretrainer.fit ───────────┴─ history, curves, preset
 """
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from keras_albert.data.corpus import iterate_documents
 from keras_albert.data.corpus import read_documents
+from keras_albert.data.counter_random import derive_key
 from keras_albert.data.pretraining import evaluation_dataset
 from keras_albert.data.pretraining import pretraining_dataset
 from keras_albert.data.tokenized_corpus import tokenize_corpus
@@ -33,10 +34,14 @@ from keras_albert.training.files import replace_atomically
 from keras_albert.training.floors import count_tokens
 from keras_albert.training.floors import unigram_accuracy
 from keras_albert.training.floors import unigram_cross_entropy
+from keras_albert.training.phases import Phase
+from keras_albert.training.phases import parse_phases
+from keras_albert.training.phases import phase_spans
 from keras_albert.training.recipes import OPTIMIZERS
 from keras_albert.training.recipes import make_optimizer
 from keras_albert.training.recipes import pretraining_rate
 from keras_albert.training.recipes import small_config
+from keras_albert.training.run_folder import check_run_folder
 from keras_albert.training.run_folder import claim_run_folder
 from keras_albert.training.seeding import seed_dropout
 from keras_albert.training.seeding import seed_weights
@@ -92,14 +97,17 @@ def pretrain(
     config=None,
     batch_size=32,
     sequence_length=128,
+    phases=None,
     optimizer="adamw",
     learning_rate=None,
     warmup_steps=None,
     weight_decay=0.01,
     objective="sop",
+    sentence_order_weight=1.0,
     evaluation_corpus=None,
     held_out_share=0.02,
     evaluation_every=None,
+    evaluation_passes=1,
     checkpoint_every=None,
     word_segmenter=None,
     dtype=None,
@@ -128,6 +136,9 @@ def pretrain(
             Without `size` and `config` the model is `small_config()`.
         batch_size: int. Defaults to `32`.
         sequence_length: int. Defaults to `128`.
+        phases: list of `Phase`, or a string such as `"128:90%,512:10%"`,
+            optional. Takes the place of `sequence_length`; each phase is
+            evaluated at its own length.
         optimizer: string. `"adamw"` or `"lamb"`; LAMB is for batches of
             hundreds and more. Defaults to `"adamw"`.
         learning_rate: float. The peak; defaults to `pretraining_rate`.
@@ -135,12 +146,17 @@ def pretrain(
         weight_decay: float. Defaults to `0.01`.
         objective: string. `"sop"`, `"nsp"` or `"none"`; see
             `data.plan_segment_pairs`. Defaults to `"sop"`.
+        sentence_order_weight: float. Weight of the sentence-order loss beside
+            the masked-LM loss. Defaults to `1.0`, as published.
         evaluation_corpus: files or documents to evaluate on, optional. Without
             it, a share of the documents is held out.
         held_out_share: float. Share of documents never seen in training, at
             least one. Defaults to `0.02`.
         evaluation_every: int. Steps between evaluations; defaults to a tenth
             of `steps`, at most 1000.
+        evaluation_passes: int. How often the held-out text is cut into pairs
+            anew; more passes make the sentence-order accuracy on little text
+            less noisy. Defaults to `1`.
         checkpoint_every: int, optional. Steps between checkpoints; there is
             one at every evaluation anyway.
         word_segmenter: function from a sentence to its words, optional; for
@@ -167,7 +183,14 @@ def pretrain(
         batch_size=batch_size,
         evaluation_every=evaluation_every,
         checkpoint_every=checkpoint_every,
+        evaluation_passes=evaluation_passes,
     )
+    if phases is None:
+        phases = [Phase(sequence_length)]
+    elif isinstance(phases, str):
+        phases = parse_phases(phases)
+    spans = phase_spans(phases, steps, batch_size)
+    longest = max(span.sequence_length for span in spans)
     if optimizer not in OPTIMIZERS:
         make_optimizer(optimizer, 0.0, steps=steps)  # raises what is wrong
     if not hasattr(tokenizer, "encode_batch"):
@@ -175,7 +198,7 @@ def pretrain(
     arguments = _backbone_arguments(
         size, config, tokenizer.vocabulary_size(), dtype
     )
-    _check_sizes(arguments, sequence_length)
+    _check_sizes(arguments, longest)
     if learning_rate is None:
         learning_rate = pretraining_rate(
             optimizer, batch_size, arguments["hidden_dim"]
@@ -193,23 +216,21 @@ def pretrain(
     documents, evaluation_documents = _documents(
         corpus, evaluation_corpus, held_out_share, seed
     )
-    data = {
-        "batch_size": batch_size,
-        "sequence_length": sequence_length,
-        "objective": objective,
-        "seed": seed,
-    }
     settings = {
         **{f"model.{k}": v for k, v in arguments.items()},
         **{f"optimizer.{k}": v for k, v in optimizer_arguments.items()},
-        **data,
+        "phases": [dataclasses.asdict(span) for span in spans],
+        "objective": objective,
+        "sentence_order_weight": sentence_order_weight,
+        "seed": seed,
         "corpus": _describe(corpus),
         "evaluation_corpus": _describe(evaluation_corpus),
         "held_out_share": held_out_share,
         "evaluation_every": evaluation_every,
+        "evaluation_passes": evaluation_passes,
         "tokenizer": tokenizer.fingerprint(),
     }
-    folder = claim_run_folder(output, settings)
+    check_run_folder(output, settings)
 
     train, held_out = (
         _tokenize(part, tokenizer, word_segmenter, progress, text)
@@ -218,15 +239,23 @@ def pretrain(
             (evaluation_documents, "tokenizing held-out text"),
         )
     )
-    evaluation = evaluation_dataset(held_out, tokenizer, **data).cache()
+    # Made before the first step: what is wrong with the text is said here.
+    evaluations = [
+        _evaluation(
+            held_out, tokenizer, span, objective, seed, evaluation_passes
+        )
+        for span in spans
+    ]
     masked_lm_floor, accuracy_floor = _masked_lm_floors(
-        train, evaluation, tokenizer.vocabulary_size()
+        train, evaluations[-1], tokenizer.vocabulary_size()
     )
+    # Claimed only now: a corpus that will not do leaves no folder behind.
+    folder = claim_run_folder(output, settings)
 
     model = AlbertPretrainer(
         AlbertBackbone(**arguments),
         preprocessor=AlbertTextClassifierPreprocessor(
-            tokenizer, sequence_length=sequence_length
+            tokenizer, sequence_length=longest
         ),
     )
     seed_weights(
@@ -234,7 +263,12 @@ def pretrain(
     )
     seed_dropout(model, seed)
     model.compile(
-        make_optimizer(**optimizer_arguments), jit_compile=jit_compile
+        make_optimizer(**optimizer_arguments),
+        loss_weights={
+            "masked_lm": 1.0,
+            "sentence_order": sentence_order_weight,
+        },
+        jit_compile=jit_compile,
     )
     start_step, checkpoint = run_callbacks.last_checkpoint(folder.checkpoints)
     if checkpoint is not None:
@@ -246,24 +280,24 @@ def pretrain(
         write_history(history, folder.history_table)
         plot_curves(history, folder.curves, masked_lm_floor)
 
-    _fit(
-        model,
-        lambda step: pretraining_dataset(
-            train, tokenizer, start_step=step, **data
-        ),
-        evaluation,
-        _run_callbacks(
-            folder,
-            history,
-            show,
-            steps,
-            start_step,
-            checkpoint_every,
-            progress,
-        )
-        + list(callbacks),
-        intervals(start_step, steps, evaluation_every),
-    )
+    run = _run_callbacks(
+        folder, history, show, steps, start_step, checkpoint_every, progress
+    ) + list(callbacks)
+    try:
+        for span, evaluation in zip(spans, evaluations, strict=True):
+            _fit(
+                model,
+                _span_batches(train, tokenizer, span, objective, seed),
+                evaluation,
+                run,
+                intervals(
+                    max(start_step, span.start), span.stop, evaluation_every
+                ),
+            )
+    finally:
+        for callback in run:
+            if isinstance(callback, run_callbacks.StopOnInterrupt):
+                callback.release()
     if start_step < steps or not folder.preset.is_dir():
         with replace_atomically(folder.preset) as temporary:
             model.save_to_preset(str(temporary))
@@ -487,22 +521,53 @@ def _run_callbacks(
     return made
 
 
-def _fit(model, dataset_from, evaluation, callbacks, spans):
-    try:
-        for step, length, count in spans:
-            model.fit(
-                dataset_from(step),
-                steps_per_epoch=length,
-                epochs=count,
-                validation_data=evaluation,
-                callbacks=callbacks,
-                shuffle=False,  # the dataset is
-                verbose=0,
-            )
-    finally:
-        for callback in callbacks:
-            if isinstance(callback, run_callbacks.StopOnInterrupt):
-                callback.release()
+def _evaluation(held_out, tokenizer, span, objective, seed, passes):
+    """The held-out text in the shape of a phase, cut anew in each pass."""
+    dataset = None
+    for index in range(passes):
+        one_pass = evaluation_dataset(
+            held_out,
+            tokenizer,
+            batch_size=span.batch_size,
+            sequence_length=span.sequence_length,
+            objective=objective,
+            seed=seed + index,
+        )
+        dataset = one_pass if dataset is None else dataset.concatenate(one_pass)
+    return dataset.cache()
+
+
+def _span_batches(train, tokenizer, span, objective, seed):
+    """Returns the function from a step of the run to the batches after it."""
+    # Each phase draws pairs and masks of its own.
+    key = derive_key(seed, span.index) >> np.uint64(1)
+    span_seed = int(key) if span.index else seed
+
+    def batches_from(step):
+        return pretraining_dataset(
+            train,
+            tokenizer,
+            batch_size=span.batch_size,
+            sequence_length=span.sequence_length,
+            objective=objective,
+            seed=span_seed,
+            start_step=step - span.start,
+        )
+
+    return batches_from
+
+
+def _fit(model, batches_from, evaluation, callbacks, spans):
+    for step, length, count in spans:
+        model.fit(
+            batches_from(step),
+            steps_per_epoch=length,
+            epochs=count,
+            validation_data=evaluation,
+            callbacks=callbacks,
+            shuffle=False,  # the dataset is
+            verbose=0,
+        )
 
 
 def _describe_logs(logs):

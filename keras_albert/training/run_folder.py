@@ -56,8 +56,8 @@ class RunFolder:
         return self.path / "preset"
 
 
-def claim_run_folder(path, settings):
-    """Returns the `RunFolder` at `path`, new or of the very same run.
+def check_run_folder(path, settings):
+    """Returns the `RunFolder` at `path` if a run may use it; writes nothing.
 
     Args:
         path: string or path.
@@ -72,18 +72,36 @@ def claim_run_folder(path, settings):
         raise FileExistsError(
             f"The output {folder.path} is a file. Name a new folder."
         )
-    settings = json.loads(json.dumps(settings))
     if folder.settings.is_file():
-        _check_same_settings(folder, settings)
-        return folder
-    if folder.path.is_dir() and any(folder.path.iterdir()):
+        _check_same_settings(folder, _as_stored(settings))
+    elif folder.path.is_dir() and any(folder.path.iterdir()):
         raise FileExistsError(
             f"The output folder {folder.path} holds other files. Name a new "
             "or an empty folder, so that nothing of yours is overwritten."
         )
-    folder.path.mkdir(parents=True, exist_ok=True)
-    write_atomically(folder.settings, json.dumps(settings, indent=2) + "\n")
     return folder
+
+
+def claim_run_folder(path, settings):
+    """Returns the `RunFolder` at `path`, new or of the very same run.
+
+    Args:
+        path: string or path.
+        settings: dict of plain values that decide what the run computes.
+
+    Raises:
+        FileExistsError: as `check_run_folder`.
+    """
+    folder = check_run_folder(path, settings)
+    if not folder.settings.is_file():
+        folder.path.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(_as_stored(settings), indent=2) + "\n"
+        write_atomically(folder.settings, text)
+    return folder
+
+
+def _as_stored(settings):
+    return json.loads(json.dumps(settings))
 
 
 def _check_same_settings(folder, settings):

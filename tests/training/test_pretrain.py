@@ -162,6 +162,54 @@ def test_the_seed_decides_everything(run, tmp_path):
         np.testing.assert_array_equal(ours, expected)
 
 
+@every_backend
+def test_the_first_phase_is_the_run_without_phases(run, tmp_path):
+    settings = {"evaluation_every": 3, "warmup_steps": 1}
+    alone = run(output=tmp_path / "alone", sequence_length=12, **settings)
+    phased = run(phases="12:50%,24:50%", **settings)
+
+    assert phased.history[0]["loss"] == alone.history[0]["loss"]
+    assert phased.history[0]["val_loss"] == alone.history[0]["val_loss"]
+    assert phased.history[1]["loss"] != alone.history[1]["loss"]
+
+
+def test_a_run_continues_inside_its_second_phase(run, tmp_path):
+    settings = {"phases": "12:50%,24:50%"}
+    whole = run(output=tmp_path / "whole", **settings)
+    with pytest.raises(callbacks.TrainingInterrupted):
+        run(callbacks=[InterruptAt(5)], **settings)
+    result = run(**settings)
+
+    assert result.resumed_from == 5
+    assert load_pretrained(result).preprocessor.sequence_length == 24
+    for a, b in zip(weights_of(whole), weights_of(result), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-6)
+
+
+def test_the_weight_of_sentence_order_enters_the_loss(run):
+    record = run(sentence_order_weight=3.0).final
+
+    expected = (
+        record["val_masked_lm_loss"] + 3 * record["val_sentence_order_loss"]
+    )
+    np.testing.assert_allclose(record["val_loss"], expected, rtol=1e-5)
+
+
+def test_passes_cut_the_held_out_text_anew(run, tmp_path):
+    once = run(output=tmp_path / "once").history[0]
+    twice = run(evaluation_passes=2).history[0]
+
+    assert once["loss"] == twice["loss"]
+    assert once["val_masked_lm_loss"] != twice["val_masked_lm_loss"]
+
+
+def test_a_corpus_without_sentence_order_leaves_no_folder(run, tmp_path):
+    with pytest.raises(ValueError, match="single sentence"):
+        run(corpus=[["a"]] * 20)
+
+    assert not (tmp_path / "out").exists()
+
+
 def test_checkpoints_keep_the_last_and_the_best(finished):
     losses = {r["step"]: r["val_loss"] for r in finished.history}
     kept = {
@@ -217,6 +265,9 @@ def test_masked_lm_alone_has_no_sentence_order_to_score(run):
         ({"batch_size": 0}, "batch_size=0"),
         ({"optimizer": "sgd"}, "adamw, lamb"),
         ({"sequence_length": 33}, "only 32 positions"),
+        ({"phases": "16:50%,33:50%"}, "only 32 positions"),
+        ({"phases": "16:50%,32:40%"}, "sum to 100 %"),
+        ({"evaluation_passes": 0}, "evaluation_passes=0"),
         ({"warmup_steps": 6}, "below `total_steps`"),
         ({"size": "albert_base"}, "Give one of them"),
         ({"size": "albert_bass", "config": None}, "albert_base"),

@@ -1,5 +1,6 @@
 import pytest
 
+from keras_albert.training.run_folder import check_run_folder
 from keras_albert.training.run_folder import claim_run_folder
 
 SETTINGS = {"steps": 10, "corpus": ["a.txt"], "rate": 0.5}
@@ -39,3 +40,9 @@ def test_a_file_is_refused(tmp_path):
 
     with pytest.raises(FileExistsError, match="is a file"):
         claim_run_folder(tmp_path / "out", SETTINGS)
+
+
+def test_checking_a_folder_writes_nothing(tmp_path):
+    check_run_folder(tmp_path / "run", {"steps": 1})
+
+    assert not (tmp_path / "run").exists()

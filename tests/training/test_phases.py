@@ -1,0 +1,46 @@
+import pytest
+
+from keras_albert.training.phases import Phase
+from keras_albert.training.phases import PhaseSpan
+from keras_albert.training.phases import parse_phases
+from keras_albert.training.phases import phase_spans
+
+
+def test_phases_are_read_as_written():
+    assert parse_phases("128:90%, 512x8:10%") == [
+        Phase(128, 0.9),
+        Phase(512, 0.1, batch_size=8),
+    ]
+    assert parse_phases("96:66.5%,256:33.5%")[0] == Phase(96, 0.665)
+
+
+@pytest.mark.parametrize("text", ["128", "128:90", "128:90%;512:10%", "x8:1%"])
+def test_what_is_not_a_phase_is_shown(text):
+    with pytest.raises(ValueError, match="LENGTHxBATCH:SHARE%"):
+        parse_phases(text)
+
+
+def test_spans_follow_each_other_to_the_last_step():
+    phases = [Phase(96, 0.3), Phase(128, 0.3, 4), Phase(512, 0.4)]
+
+    spans = phase_spans(phases, 101, 32)
+
+    assert spans == [
+        PhaseSpan(0, 0, 30, 96, 32),
+        PhaseSpan(1, 30, 61, 128, 4),
+        PhaseSpan(2, 61, 101, 512, 32),
+    ]
+
+
+def test_shares_must_be_the_whole_run():
+    with pytest.raises(ValueError, match=r"0\.9 \+ 0\.2 = 1\.1"):
+        phase_spans([Phase(128, 0.9), Phase(512, 0.2)], 100, 32)
+
+
+@pytest.mark.parametrize(
+    "phase", [Phase(512, 0.001), Phase(0, 0.5), Phase(512, 0.5, 0)]
+)
+def test_a_phase_without_work_is_refused(phase):
+    rest = Phase(128, 1 - phase.share)
+    with pytest.raises(ValueError, match="at least one step"):
+        phase_spans([rest, phase], 100, 32)
