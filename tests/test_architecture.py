@@ -30,6 +30,7 @@ RANKS = {
 # The whole module is about TensorFlow; everywhere else it is imported inside
 # the functions that need it.
 TENSORFLOW_MODULES = {
+    "keras_albert/data/graph_random.py",
     "keras_albert/data/masking.py",
     "keras_albert/data/pretraining.py",
     "keras_albert/export/fresh_process.py",

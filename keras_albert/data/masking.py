@@ -9,7 +9,7 @@
 Shapes: B batch, S sequence, P predictions. Lengths are drawn independently
 for every word; which of them begin a span depends on the spans before. That
 chain has few states (how many words the current span still lacks), so it is
-run for all positions in log2(S) steps by composing its transitions.
+run for all positions in 2 log2(S) steps by composing its transitions.
 
 Randomness is a hash of a key per row (`counter_random`), so that a row's masks
 depend on nothing but its key and content.
@@ -20,7 +20,8 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
-from keras_albert.data import counter_random
+from keras_albert.data.graph_random import random_bits
+from keras_albert.data.graph_random import uint64
 
 # Each kind of choice has a stream of its own: `stream * S + position`.
 _LENGTH, _ORDER, _FATE, _REPLACEMENT = range(4)
@@ -119,29 +120,44 @@ def mask_tokens(
         overlap, which makes short spans too frequent; here they tile the
         text, so that their lengths follow 1/n exactly.
     """
-    chosen = choose_masked_tokens(
-        maskable,
-        word_starts,
-        num_tokens,
-        keys,
-        num_predictions=num_predictions,
-        rates=rates,
+    chosen, order = _choose_in_order(
+        maskable, word_starts, num_tokens, keys, num_predictions, rates
     )
     length = tf.shape(token_ids)[1]
-    fate = _uniform(keys, _FATE, length)
+    positions, real = _positions_of(chosen, order, num_predictions)  # (B, P)
+    ids = _take(token_ids, positions)
+    # Only at the positions that are predicted is anything drawn.
+    fate = _uniform(keys, _FATE, length, positions)
     hidden = fate < rates.mask_token_rate
     replaced = fate < rates.mask_token_rate + rates.random_token_rate
-    pick = _randint(keys, _REPLACEMENT, length, tf.size(replacement_ids))
-    shown = tf.where(replaced, tf.gather(replacement_ids, pick), token_ids)
+    pick = _randint(
+        keys, _REPLACEMENT, length, positions, tf.size(replacement_ids)
+    )
+    shown = tf.where(replaced, tf.gather(replacement_ids, pick), ids)
     shown = tf.where(hidden, tf.cast(mask_token_id, tf.int32), shown)
-    positions, weights = _positions_of(chosen, num_predictions)
-    ids = tf.gather(token_ids, positions, batch_dims=1)  # (B, P)
     return {
-        "token_ids": tf.where(chosen, shown, token_ids),
+        "token_ids": _with_shown(token_ids, shown, ids, positions, real),
         "mask_positions": positions,
-        "mask_ids": ids * tf.cast(weights, tf.int32),
-        "mask_weights": weights,
+        "mask_ids": tf.where(real, ids, 0),
+        "mask_weights": tf.cast(real, tf.float32),
     }
+
+
+def _with_shown(token_ids, shown, ids, positions, real):
+    """The token ids with what is shown at the positions that are real."""
+    shown = tf.where(real, shown, ids)
+    # What is not real repeats the first prediction; without any it writes
+    # the first token over itself.
+    places = tf.where(real, positions, positions[:, :1])
+    shown = tf.where(real, shown, shown[:, :1])
+    shape = tf.shape(token_ids)
+    row = tf.range(shape[0])[:, None] * shape[1]
+    changed = tf.tensor_scatter_nd_update(
+        tf.reshape(token_ids, [-1]),
+        tf.reshape(row + places, [-1, 1]),
+        tf.reshape(shown, [-1]),
+    )
+    return tf.reshape(changed, shape)
 
 
 def choose_masked_tokens(
@@ -171,6 +187,16 @@ def choose_masked_tokens(
     Returns:
         A bool tensor of shape `(B, S)`.
     """
+    chosen, order = _choose_in_order(
+        maskable, word_starts, num_tokens, keys, num_predictions, rates
+    )
+    return _scatter(chosen, order)
+
+
+def _choose_in_order(
+    maskable, word_starts, num_tokens, keys, num_predictions, rates
+):
+    """Which positions are chosen, in the random order, and that order."""
     share = tf.cast(num_tokens, tf.float64) * rates.masking_rate
     budget = tf.cast(tf.round(share), tf.int32)  # half to even, as in Python
     budget = tf.clip_by_value(budget, 1, num_predictions)[:, None]
@@ -179,37 +205,43 @@ def choose_masked_tokens(
     if not rates.whole_word:
         word_starts = tf.ones_like(word_starts)
     starts = maskable & (word_starts | ~_shifted(maskable))
-    lengths, offsets = _word_lengths(maskable, starts)  # (B, S)
+    lengths, rest = _word_lengths(maskable, starts)  # (B, S)
     maskable &= lengths <= budget
     starts &= maskable
     span_starts = _span_starts(maskable, starts, keys, rates.max_ngram)
     order = _random_order(maskable, span_starts, keys)
-    rest_of_word = lengths - offsets
+    # From here on in that order; what may not be masked has come last.
+    lengths, rest = _take(lengths, order), _take(rest, order)
+    num_maskable = _count(maskable)
+    maskable = tf.range(tf.shape(order)[1]) < num_maskable
 
     def take(candidates, room):
-        return candidates & (_rank(candidates, order) + rest_of_word <= room)
+        before = tf.cumsum(
+            tf.cast(candidates, tf.int32), axis=1, exclusive=True
+        )
+        return candidates & (before + rest <= room)
 
     chosen = take(maskable, budget)
-    room = budget - tf.reduce_sum(
-        tf.cast(chosen, tf.int32), axis=1, keepdims=True
-    )
-    return chosen | take(maskable & ~chosen & (lengths <= room), room)
+    room = budget - _count(chosen)
+    chosen |= take(maskable & ~chosen & (lengths <= room), room)
+    return chosen, order
 
 
 def _word_lengths(maskable, starts):
-    """Length of each position's word, and the position's place in it."""
-    length = tf.shape(starts)[1]
-    rows = tf.range(tf.shape(starts)[0])[:, None]
-    word = tf.cumsum(tf.cast(starts, tf.int32), axis=1) + rows * (length + 1)
-    num_words = tf.shape(starts)[0] * (length + 1)
-    lengths = tf.math.unsorted_segment_sum(
-        tf.cast(maskable, tf.int32), word, num_words
-    )
-    place = tf.broadcast_to(tf.range(length), tf.shape(starts))
-    first = tf.math.unsorted_segment_sum(
-        tf.where(starts, place, 0), word, num_words
-    )
-    return tf.gather(lengths, word), place - tf.gather(first, word)
+    """Length of each position's word, and how much of it is from there on.
+
+    What may not be masked counts as a word of its own.
+    """
+    shape = tf.shape(starts)
+    begins = starts | ~maskable | (tf.range(shape[1]) == 0)
+    begins = tf.reshape(begins, [-1])
+    place = tf.range(shape[0] * shape[1])
+    first = tf.boolean_mask(place, begins)
+    last = tf.concat([first[1:], [shape[0] * shape[1]]], axis=0)
+    word = tf.cumsum(tf.cast(begins, tf.int32)) - 1
+    lengths = tf.gather(last - first, word)
+    rest = tf.gather(last, word) - place
+    return tf.reshape(lengths, shape), tf.reshape(rest, shape)
 
 
 def _span_starts(maskable, starts, keys, max_ngram):
@@ -218,32 +250,54 @@ def _span_starts(maskable, starts, keys, max_ngram):
     State r means that the current span still lacks r words. A word start in
     state 0 begins a span of n words and leads to n - 1; in state r > 0 it
     leads to r - 1. Other tokens of a word keep the state, and whatever cannot
-    be masked leads to 0. Transitions are composed over distances 1, 2, 4, ….
+    be masked leads to 0. So each token is a function of the state. A tree
+    composes them two by two, up to the whole row; then the state on arrival
+    goes down it, from the row to its halves, and so on to the tokens.
     """
-    length = starts.shape[1]  # static: it bounds the loop below
+    length = starts.shape[1]  # static: it bounds the loops below
     span_length = _span_length(keys, length, max_ngram)  # (B, S)
-    state = tf.range(max_ngram)
-    begun = tf.concat(  # (B, S, max_ngram)
-        [
-            span_length[..., None] - 1,
-            tf.broadcast_to(
-                state[:-1],
-                tf.concat([tf.shape(starts), [max_ngram - 1]], axis=0),
-            ),
-        ],
-        axis=-1,
-    )
-    step = tf.where(starts[..., None], begun, state)
-    step = tf.where(maskable[..., None], step, 0)
-    distance = 1
-    while distance < length:
-        earlier = tf.pad(step[:, :-distance], [[0, 0], [distance, 0], [0, 0]])
-        identity = tf.range(length)[:, None] < distance
-        earlier = tf.where(identity, state, earlier)
-        step = tf.gather(step, earlier, batch_dims=2)
-        distance *= 2
-    before = tf.pad(step[:, :-1, 0], [[0, 0], [1, 0]])  # state on arrival
-    return starts & (before == 0)
+    kind = tf.where(starts, span_length, max_ngram + 1)
+    kind = tf.where(maskable, kind, 0)
+    size = 1 << (length - 1).bit_length()
+    kind = tf.pad(kind, [[0, 0], [0, size - length]])
+    step = tf.gather(_transitions(max_ngram), tf.reshape(kind, [-1]))
+    halves = []
+    while size > 1:
+        # Left and right half side by side: (B * number of pairs, 2 * states).
+        halves.append(tf.reshape(step, [-1, 2 * max_ngram]))
+        step = _right_after(halves[-1], halves[-1][:, :max_ngram])
+        size //= 2
+    state = tf.zeros_like(step[:, :1])  # (B, 1)
+    for pair in reversed(halves):
+        # The left half is a function of the state before; so is the right.
+        after_left = _left_after(pair, state)
+        state = tf.reshape(tf.concat([state, after_left], axis=1), [-1, 1])
+    state = tf.reshape(state, [tf.shape(starts)[0], -1])
+    return starts & (state[:, :length] == 0)
+
+
+def _left_after(pairs, state):
+    """The left functions at states: `(M, 2 N)` at `(M, K)`."""
+    row = tf.range(tf.shape(pairs)[0])[:, None] * tf.shape(pairs)[1]
+    return tf.gather(tf.reshape(pairs, [-1]), row + state)
+
+
+def _right_after(pairs, state):
+    return _left_after(pairs, state + pairs.shape[1] // 2)
+
+
+def _transitions(max_ngram):
+    """The functions of the state, by the kind of token.
+
+    Kind 0 cannot be masked, kind n begins a span of n words if none is open,
+    and kind max_ngram + 1 continues a word.
+    """
+    states = np.arange(max_ngram)
+    table = np.zeros((max_ngram + 2, max_ngram), "int32")
+    table[1:-1] = states - 1
+    table[1:-1, 0] = states
+    table[-1] = states
+    return tf.constant(table)
 
 
 def _span_length(keys, length, max_ngram):
@@ -251,55 +305,56 @@ def _span_length(keys, length, max_ngram):
     weights = 1 / np.arange(1, max_ngram + 1)
     limits = np.cumsum(weights / weights.sum())[:-1].astype("float32")
     drawn = _uniform(keys, _LENGTH, length)
-    above = drawn[..., None] >= tf.constant(limits)
-    return 1 + tf.reduce_sum(tf.cast(above, tf.int32), axis=-1)
+    span_length = tf.ones_like(drawn, tf.int32)
+    for limit in limits:
+        span_length += tf.cast(drawn >= limit, tf.int32)
+    return span_length
 
 
 def _random_order(maskable, span_starts, keys):
-    """Positions with the spans in random order, and the way back."""
+    """Positions with the spans in random order, and the rest after them."""
     length = tf.shape(maskable)[1]
     span = tf.cumsum(tf.cast(span_starts, tf.int32), axis=1)
     draw = tf.bitwise.right_shift(
-        _random_bits(keys, _ORDER, length), _uint64(64 - _ORDER_BITS)
+        _random_bits(keys, _ORDER, length), uint64(64 - _ORDER_BITS)
     )
-    span_order = tf.gather(
-        tf.cast(draw, tf.int64), tf.maximum(span - 1, 0), batch_dims=1
-    )
-    # The position in the low bits keeps a span's tokens in sequence.
-    place = tf.range(tf.cast(length, tf.int64))
-    sort_key = span_order * tf.cast(length, tf.int64) + place
-    order = tf.argsort(
-        tf.where(maskable, sort_key, tf.int64.max), axis=1
-    )  # (B, S)
-    rows = tf.broadcast_to(
-        tf.range(tf.shape(order)[0])[:, None], tf.shape(order)
-    )
-    places = tf.broadcast_to(tf.range(length), tf.shape(order))
-    inverse = tf.scatter_nd(
-        tf.stack([rows, order], axis=-1), places, tf.shape(order)
-    )
-    return order, inverse
+    span_order = _take(tf.cast(draw, tf.int64), tf.maximum(span - 1, 0))
+    # `top_k` keeps equal values, such as those of one span, in sequence.
+    last_first = tf.where(maskable, -span_order, tf.int64.min)
+    return tf.math.top_k(last_first, k=length).indices  # (B, S)
 
 
-def _rank(candidates, order):
-    """How many candidates come before each position in the given order."""
-    order, inverse = order
-    ordered = tf.gather(tf.cast(candidates, tf.int32), order, batch_dims=1)
-    before = tf.cumsum(ordered, axis=1, exclusive=True)
-    return tf.gather(before, inverse, batch_dims=1)
-
-
-def _positions_of(chosen, num_predictions):
-    """Positions of the chosen tokens in ascending order, padded with 0."""
+def _positions_of(chosen, order, num_predictions):
+    """Positions of the chosen tokens, ascending, and which are not filling."""
     length = tf.shape(chosen)[1]
-    place = tf.where(chosen, tf.range(length), length)
-    place = tf.sort(place, axis=1)[:, :num_predictions]
+    place = tf.where(chosen, length - order, 0)
+    place, _ = tf.math.top_k(place, k=tf.minimum(num_predictions, length))
     missing = num_predictions - tf.shape(place)[1]
-    place = tf.pad(
-        place, [[0, 0], [0, tf.maximum(missing, 0)]], constant_values=length
+    place = tf.pad(place, [[0, 0], [0, tf.maximum(missing, 0)]])
+    real = place > 0
+    return tf.where(real, length - place, 0), real
+
+
+def _take(values, indices):
+    """Values `(B, S)` at indices `(B, P)` of the same row."""
+    shape = tf.shape(values)
+    row = tf.range(shape[0])[:, None] * shape[1]
+    return tf.gather(tf.reshape(values, [-1]), row + indices)
+
+
+def _scatter(values, indices):
+    """The inverse of `_take` for indices that permute the row."""
+    shape = tf.shape(values)
+    row = tf.range(shape[0])[:, None] * shape[1]
+    indices = tf.reshape(row + indices, [-1, 1])
+    flat = tf.scatter_nd(
+        indices, tf.reshape(values, [-1]), [shape[0] * shape[1]]
     )
-    real = place < length
-    return tf.where(real, place, 0), tf.cast(real, tf.float32)
+    return tf.reshape(flat, shape)
+
+
+def _count(mask):
+    return tf.reduce_sum(tf.cast(mask, tf.int32), axis=1, keepdims=True)
 
 
 def _shifted(mask):
@@ -307,35 +362,32 @@ def _shifted(mask):
     return tf.pad(mask[:, :-1], [[0, 0], [1, 0]])
 
 
-def _random_bits(keys, stream, length):
-    """`counter_random.random_bits` for a row of positions, (B, S) uint64."""
-    counter = tf.range(tf.cast(length, tf.int64)) + 1
-    counter += stream * tf.cast(length, tf.int64)
-    gamma = _uint64(counter_random.GOLDEN_GAMMA)
-    values = keys[:, None] + tf.cast(counter, tf.uint64) * gamma
-    for shift, multiplier in zip(
-        counter_random.SHIFTS, (*counter_random.MULTIPLIERS, 1), strict=True
-    ):
-        shifted = tf.bitwise.right_shift(values, _uint64(shift))
-        values = tf.bitwise.bitwise_xor(values, shifted) * _uint64(multiplier)
-    return values
+def _random_bits(keys, stream, length, positions=None):
+    """Random bits for positions of each row, all of them if none are given.
+
+    Args:
+        keys: uint64 tensor of shape `(B,)`.
+        stream: int.
+        length: int, or int32 scalar. S.
+        positions: int32 tensor of shape `(B, P)`.
+
+    Returns:
+        A uint64 tensor of shape `(B, S)` or `(B, P)`.
+    """
+    if positions is None:
+        positions = tf.range(length)
+    return random_bits(keys[:, None], stream * length + positions)
 
 
-def _uniform(keys, stream, length):
-    """float32 numbers in [0, 1) with 24 random bits, (B, S)."""
-    bits = _random_bits(keys, stream, length)
-    bits = tf.bitwise.right_shift(bits, _uint64(64 - 24))
-    return tf.cast(tf.cast(bits, tf.int64), tf.float32) * 2.0**-24
+def _uniform(keys, stream, length, positions=None):
+    """float32 numbers in [0, 1) with 24 random bits."""
+    bits = _random_bits(keys, stream, length, positions)
+    bits = tf.bitwise.right_shift(bits, uint64(64 - 24))
+    return tf.cast(tf.cast(bits, tf.int32), tf.float32) * 2.0**-24
 
 
-def _randint(keys, stream, length, high):
-    """int32 numbers in [0, high), (B, S)."""
-    bits = tf.bitwise.right_shift(
-        _random_bits(keys, stream, length), _uint64(32)
-    )
-    scaled = tf.cast(bits, tf.int64) * tf.cast(high, tf.int64)
-    return tf.cast(scaled // 2**32, tf.int32)
-
-
-def _uint64(value):
-    return tf.constant(value, tf.uint64)
+def _randint(keys, stream, length, positions, high):
+    """int32 numbers in [0, high)."""
+    bits = _random_bits(keys, stream, length, positions)
+    bits = tf.bitwise.right_shift(bits, uint64(32)) * tf.cast(high, tf.uint64)
+    return tf.cast(tf.bitwise.right_shift(bits, uint64(32)), tf.int32)
