@@ -6,6 +6,7 @@ A document is a list of lines; a line holds one sentence or one paragraph. In
 text files a blank line ends a document; in JSON lines each row is a document.
 """
 
+import dataclasses
 import glob
 import gzip
 import json
@@ -19,16 +20,39 @@ _JSON_SUFFIXES = {".json", ".jsonl", ".ndjson"}
 _PROBE_BYTES = 1 << 16
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
+# A line that must be cut is cut after a space, if one is this near.
+_SPACE_WITHIN = 1 << 12
+
 Files = str | Path | Iterable[str | Path]
 
 
+@dataclasses.dataclass
+class ReadingCounts:
+    """How far reading has come, and what was too long to be held whole.
+
+    Args:
+        stored_bytes: int. Bytes of the files as they are stored, compressed
+            perhaps, that lie behind the last document.
+        cut_documents: int. Documents that were handed out in parts.
+        split_lines: int. Lines that were cut into several.
+    """
+
+    stored_bytes: int = 0
+    cut_documents: int = 0
+    split_lines: int = 0
+
+
 def read_documents(
-    files: Files, text_field: str = "text"
+    files: Files,
+    text_field: str = "text",
+    *,
+    max_bytes: int | None = None,
+    counts: ReadingCounts | None = None,
 ) -> Iterator[list[str]]:
     """Streams documents from text files and JSON lines.
 
     All files are found and checked when the function is called, before the
-    first document is read; the text itself is never held in memory.
+    first document is read; only one document is held in memory at a time.
 
     Args:
         files: A path or glob pattern, or an iterable of them. `.jsonl`,
@@ -37,6 +61,12 @@ def read_documents(
             blank line between documents. Each may be compressed (`.gz`).
         text_field: string. Name of the JSON field with the document's text,
             which is split into lines. Defaults to `"text"`.
+        max_bytes: int. A longer document is handed out in parts, each of at
+            most so many bytes of UTF-8, cut at the end of a line; a longer
+            line is cut after a space, or between characters where there is
+            none. Nothing is dropped, and memory is bounded even if a whole
+            corpus is one document. Defaults to `None`: no limit.
+        counts: `ReadingCounts`, kept up to date. Defaults to `None`.
 
     Returns:
         An iterator of documents, each a list of non-empty lines.
@@ -55,7 +85,7 @@ def read_documents(
     [['A title.', 'A sentence.'], ['Next document.']]
     """
     paths = resolve_files(files)
-    return _stream(paths, text_field)
+    return _stream(paths, text_field, max_bytes, counts or ReadingCounts())
 
 
 def iterate_documents(documents: Iterable) -> Iterator[list[str]]:
@@ -173,27 +203,68 @@ def _check_start(path):
         raise ValueError(message) from error
 
 
-def _stream(paths, text_field):
+def _stream(paths, text_field, max_bytes, counts):
     for path in paths:
         suffix = Path(path.stem if path.suffix == ".gz" else path.name).suffix
-        lines = _decoded_lines(path)
         if suffix in _JSON_SUFFIXES:
-            yield from _json_documents(path, lines, text_field)
+            # A row must be whole to be understood; its text is cut after.
+            rows = _decoded_lines(path, None, counts)
+            for lines in _json_documents(path, rows, text_field):
+                pieces = _short_lines(lines, max_bytes, counts)
+                yield from _short_documents(pieces, max_bytes, counts)
         else:
-            yield from _text_documents(lines)
+            lines = _decoded_lines(path, max_bytes, counts)
+            yield from _short_documents(lines, max_bytes, counts)
 
 
-def _text_documents(lines):
-    document = []
+def _short_documents(lines, max_bytes, counts):
+    """Gathers lines up to a blank one, or until `max_bytes` are together."""
+    document, size, is_cut = [], 0, False
     for line in lines:
         line = line.strip()
-        if line:
-            document.append(line)
-        elif document:
-            yield document
-            document = []
+        if not line:
+            if document:
+                yield document
+            document, size, is_cut = [], 0, False
+            continue
+        if max_bytes is not None:
+            length = len(line.encode()) + 1
+            if document and size + length > max_bytes:
+                yield document
+                document, size = [], 0
+                counts.cut_documents += not is_cut
+                is_cut = True
+            size += length
+        document.append(line)
     if document:
         yield document
+
+
+def _short_lines(lines, max_bytes, counts):
+    """Cuts lines that are longer than `max_bytes`."""
+    for line in lines:
+        raw = line.encode() if max_bytes is not None else b""
+        if max_bytes is None or len(raw) <= max_bytes:
+            yield line
+            continue
+        counts.split_lines += 1
+        while len(raw) > max_bytes:
+            place = _cutting_place(raw, max_bytes)
+            yield raw[:place].decode()
+            raw = raw[place:]
+        yield raw.decode()
+
+
+def _cutting_place(raw, max_bytes):
+    """Where to cut UTF-8 that is longer than `max_bytes`."""
+    near = max(1, max_bytes - _SPACE_WITHIN)
+    place = raw.rfind(b" ", near, max_bytes) + 1
+    if place:
+        return place
+    place = max_bytes
+    while place > 1 and raw[place] & 0xC0 == 0x80:
+        place -= 1  # inside a character
+    return place
 
 
 def _json_documents(path, lines, text_field):
@@ -222,32 +293,62 @@ def _json_documents(path, lines, text_field):
             yield document
 
 
-def _decoded_lines(path):
+def _decoded_lines(path, max_bytes, counts):
     """Yields lines as text; a byte that is not UTF-8 is named with its place.
 
     Only "\\n" ends a line: `str.splitlines` would also cut at form feeds and
     other characters that occur inside sentences.
     """
     offset = 0
-    with _open(path) as file:
-        lines = enumerate(_raw_lines(path, file), start=1)
+    before = counts.stored_bytes
+    with _open_again(path) as file:
+        stored = file.fileobj if isinstance(file, gzip.GzipFile) else file
+        lines = _raw_lines(path, file, max_bytes, counts)
         for number, raw in lines:
-            if number == 1:
+            if offset == 0:
                 raw = raw.removeprefix(_BYTE_ORDER_MARK)
             try:
-                yield raw.decode("utf-8")
+                line = raw.decode("utf-8")
             except UnicodeDecodeError as error:
                 start = offset + error.start
                 message = _not_utf8(path, number, start, raw)
                 raise ValueError(message) from error
+            counts.stored_bytes = before + stored.tell()
+            yield line
             offset += len(raw)
 
 
-def _raw_lines(path, file):
+def _raw_lines(path, file, max_bytes, counts):
+    """Yields `(line number, bytes)`; a long line comes in parts."""
+    number, rest = 1, b""
     try:
-        yield from file
+        while True:
+            # One byte more tells whether the line goes on.
+            room = -1 if max_bytes is None else max_bytes + 1 - len(rest)
+            raw = rest + file.readline(room)
+            if not raw:
+                return
+            if max_bytes is None or len(raw) <= max_bytes or raw[-1:] == b"\n":
+                yield number, raw
+                number, rest = number + 1, b""
+                continue
+            counts.split_lines += not rest
+            place = _cutting_place(raw, max_bytes)
+            yield number, raw[:place]
+            rest = raw[place:]
     except (OSError, EOFError, zlib.error) as error:
         raise ValueError(_damaged(path)) from error
+
+
+def _open_again(path):
+    """Opens a file that was there when the corpus was looked at."""
+    try:
+        return _open(path)
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"The corpus file {path} was there at first and is gone now. Put "
+            "it back, or leave it out, and start again."
+        ) from None
 
 
 def _open(path):

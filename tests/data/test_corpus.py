@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from keras_albert.data.corpus import ReadingCounts
 from keras_albert.data.corpus import iterate_documents
 from keras_albert.data.corpus import read_documents
 from keras_albert.data.corpus import resolve_files
@@ -173,3 +174,63 @@ def test_reading_is_lazy(tmp_path):
     documents = read_documents(path)
 
     assert next(documents) == DOCUMENTS[0]
+
+
+def parts_of(path, max_bytes):
+    counts = ReadingCounts()
+    documents = read_documents(path, max_bytes=max_bytes, counts=counts)
+    return list(documents), counts
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz", "a.jsonl"])
+def test_long_documents_come_in_parts_of_whole_lines(tmp_path, name):
+    text = "".join(f"Line {i}.\n" for i in range(10))
+    path = tmp_path / name
+    text = rows(text, "Short.") if "json" in name else f"{text}\n\nShort.\n"
+    write(path, text)
+
+    documents, counts = parts_of(path, 39)
+
+    assert [len(document) for document in documents] == [4, 4, 2, 1]
+    assert documents[2] == ["Line 8.", "Line 9."]
+    assert counts.cut_documents == 1
+    assert counts.split_lines == 0
+    assert counts.stored_bytes == path.stat().st_size
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.jsonl"])
+@pytest.mark.parametrize("word", ["word ", "好", "a好𝄞é"])
+def test_long_lines_are_cut_and_nothing_is_lost(tmp_path, name, word):
+    line = word * 5000
+    content = rows(f"First.\n{line}\nLast.")
+    if name == "a.txt":
+        content = f"First.\n{line}\nLast.\n\nNext.\n"
+    path = write(tmp_path / name, content)
+
+    documents, counts = parts_of(path, 1000)
+
+    lines = [line for document in documents for line in document]
+    assert max(len(line.encode()) for line in lines) <= 1000
+    assert (counts.split_lines, counts.cut_documents) == (1, 1)
+    middle = "".join(lines[1 : lines.index("Last.")])
+    assert middle.replace(" ", "") == line.replace(" ", "")
+    if word == "word ":
+        words = {word for line in lines[1:-2] for word in line.split()}
+        assert words == {"word"}
+
+
+def test_places_in_a_file_are_right_behind_a_long_line(tmp_path):
+    good = b"x" * 5000 + b"\n"
+    path = write(tmp_path / "a.txt", good + b"abc\xff\n")
+
+    with pytest.raises(ValueError, match=f"byte {len(good) + 3}, line 2"):
+        parts_of(path, 100)
+
+
+def test_a_file_that_vanishes_is_named(tmp_path):
+    path = write(tmp_path / "a.txt", TEXT)
+    documents = read_documents(path)
+    path.unlink()
+
+    with pytest.raises(FileNotFoundError, match="a.txt was there at first"):
+        next(documents)
