@@ -31,18 +31,11 @@ def load_tokenizer(path, **options):
     path = Path(path)
     if path.is_dir():
         return _load_preset(path, options)
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"There is no tokenizer at {path}. Expected a SentencePiece "
-            "`.model` file, a WordPiece `vocab.txt`, or a preset folder."
-        )
-    content = path.read_bytes()
-    kind = _kind_of(path, content)
-    if kind == "sentence_piece":
+    content = read_tokenizer_file(path)
+    if kind_of(content, path) == "sentence_piece":
         from keras_albert.tokenizers.sentence_piece import AlbertTokenizer
-        from keras_albert.tokenizers.stored_options import read_options
 
-        return AlbertTokenizer(content, **{**read_options(content), **options})
+        return AlbertTokenizer(content, **options)
     from keras_albert.tokenizers.word_piece import AlbertWordPieceTokenizer
 
     return AlbertWordPieceTokenizer(path, **options)
@@ -54,41 +47,67 @@ def _load_preset(folder, options):
     import keras_albert.tokenizers.sentence_piece
     import keras_albert.tokenizers.word_piece  # noqa: F401
 
-    file = folder / PRESET_FILE
-    if not file.is_file():
-        raise ValueError(
-            f"The folder {folder} holds no {PRESET_FILE}, so it is no preset "
-            "with a tokenizer. To load a vocabulary, give its file."
-        )
-    config = json.loads(file.read_text(encoding="utf-8"))
+    config = read_preset_file(folder)
     config["config"].update(options)
     tokenizer = keras.saving.deserialize_keras_object(config)
     tokenizer.load_preset_assets(str(folder))
     return tokenizer
 
 
-def _kind_of(path, content):
-    """Returns "sentence_piece" or "word_piece", or says what is wrong."""
+def read_tokenizer_file(path):
+    """Reads the bytes of a vocabulary, or says that there is none."""
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"There is no tokenizer at {path}. Expected a SentencePiece "
+            "`.model` file, a WordPiece `vocab.txt`, or a preset folder."
+        )
+    return path.read_bytes()
+
+
+def read_preset_file(folder):
+    """Reads the configuration of a preset's tokenizer as a dict."""
+    file = folder / PRESET_FILE
+    if not file.is_file():
+        raise ValueError(
+            f"The folder {folder} holds no {PRESET_FILE}, so it is no preset "
+            "with a tokenizer. To load a vocabulary, give its file."
+        )
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+def kind_of(content, name):
+    """Finds the kind of a vocabulary.
+
+    Args:
+        content: bytes.
+        name: string or path. Where the content is from, for messages.
+
+    Returns:
+        `"sentence_piece"` or `"word_piece"`.
+
+    Raises:
+        ValueError: if it is neither.
+    """
     if not content.strip():
-        raise ValueError(f"{path} is empty, so it holds no vocabulary.")
+        raise ValueError(f"{name} is empty, so it holds no vocabulary.")
     if _is_sentence_piece(content):
         return "sentence_piece"
     try:
         lines = content.decode("utf-8").splitlines()
     except UnicodeDecodeError:
         raise ValueError(
-            f"{path} is neither a SentencePiece model nor UTF-8 text. "
+            f"{name} is neither a SentencePiece model nor UTF-8 text. "
             "Expected a `.model` file or a `vocab.txt` with one piece a line."
         ) from None
     if all("\t" in line for line in lines if line):
         raise ValueError(
-            f"{path} is the readable list that SentencePiece writes beside a "
+            f"{name} is the readable list that SentencePiece writes beside a "
             f"model. Give the model itself, such as "
-            f"{path.with_suffix('.model').name}."
+            f"{Path(name).with_suffix('.model').name}."
         )
     if lines[0].lstrip().startswith("{"):
         raise ValueError(
-            f"{path} is a JSON file. Expected a SentencePiece `.model` file, "
+            f"{name} is a JSON file. Expected a SentencePiece `.model` file, "
             "a `vocab.txt` with one piece a line, or the folder of a preset."
         )
     return "word_piece"

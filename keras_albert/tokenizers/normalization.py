@@ -8,12 +8,15 @@ every server, and the same as Python. Read `normalize_text` first.
 
 import functools
 import itertools
+import re
 import sys
 import unicodedata
 
 SIGMA = "Σ"
 FINAL_SIGMA = "ς"
 FIRST_HANGUL, NUM_HANGUL = 0xAC00, 11172
+LAST_BASIC = 0xFFFF
+_LARGE = re.compile("[\U00010000-\U0010ffff]")
 
 
 def normalize_text(
@@ -45,7 +48,7 @@ def normalize_text(
         text = " ".join(text.split())
     if strip_accents and not text.isascii():
         text = unicodedata.normalize("NFKD", text)
-        text = "".join(itertools.filterfalse(unicodedata.combining, text))
+        text = _combining_remover()(text)
     return text.lower() if lowercase else text
 
 
@@ -59,6 +62,8 @@ def clean_unicode(text):
     """
     if isinstance(text, bytes):
         return text.decode("utf-8", "replace")
+    if text.isascii():
+        return text
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -118,20 +123,65 @@ def character_class(accept):
     >>> character_class(lambda c: c in "abcz")
     '[\\\\x{61}-\\\\x{63}\\\\x{7A}]'
     """
+    parts = (
+        f"\\x{{{a:X}}}" if a == b else f"\\x{{{a:X}}}-\\x{{{b:X}}}"
+        for a, b in _ranges(accept)
+    )
+    return f"[{''.join(parts)}]"
+
+
+def character_set(accept, last=sys.maxunicode):
+    """Writes what `character_class` writes for Python, without brackets.
+
+    Args:
+        accept: function from a character to whether it is in the set.
+        last: int. The last code point to list. Defaults to all of them.
+
+    Returns:
+        The inside of a character class of `re`.
+
+    Example:
+
+    >>> character_set(lambda c: c in "abcz")
+    '\\U00000061-\\U00000063\\U0000007a'
+    """
+    parts = (
+        f"\\U{a:08x}" if a == b else f"\\U{a:08x}-\\U{b:08x}"
+        for a, b in _ranges(accept)
+        if b <= last
+    )
+    return "".join(parts)
+
+
+def is_basic(text):
+    """Whether all characters have code points of 16 bits.
+
+    For those, `re` looks a character up in a bitmap. A class with larger ones
+    costs ten times as much for every character, so there are two patterns.
+    """
+    return text.isascii() or _LARGE.search(text) is None
+
+
+def character_remover(accept):
+    """Makes a function that drops all characters that `accept` picks."""
+    pattern = re.compile(f"[{character_set(accept)}]+")
+    basic_pattern = re.compile(f"[{character_set(accept, LAST_BASIC)}]+")
+
+    def remove(text):
+        return (basic_pattern if is_basic(text) else pattern).sub("", text)
+
+    return remove
+
+
+def _ranges(accept):
     ranges = []
-    for character in _changeable_characters():
-        if not accept(character):
-            continue
+    for character in filter(accept, _changeable_characters()):
         code = ord(character)
         if ranges and ranges[-1][1] == code - 1:
             ranges[-1][1] = code
         else:
             ranges.append([code, code])
-    parts = (
-        f"\\x{{{a:X}}}" if a == b else f"\\x{{{a:X}}}-\\x{{{b:X}}}"
-        for a, b in ranges
-    )
-    return f"[{''.join(parts)}]"
+    return ranges
 
 
 def character_table(replacement):
@@ -278,6 +328,11 @@ def sigma_context():
         return text.endswith(FINAL_SIGMA) and not is_cased(character)
 
     return character_class(is_cased), character_class(is_ignorable)
+
+
+@functools.cache
+def _combining_remover():
+    return character_remover(unicodedata.combining)
 
 
 @functools.cache

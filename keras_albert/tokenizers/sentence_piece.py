@@ -1,23 +1,26 @@
 """The SentencePiece tokenizer of the English ALBERT models.
 
-Normalisation, then SentencePiece, then Google's rule for numbers with commas.
-The rule depends on the piece alone, so it is a table made once.
+The steps are those of `SentencePieceEncoder`; here they also become TensorFlow
+operations, and a Keras layer.
 """
 
 import os
 
 import keras
 import numpy as np
-import sentencepiece
 from keras.src.saving.serialization_lib import in_safe_mode
 from keras_hub.tokenizers import SentencePieceTokenizer
 
 from keras_albert.tokenizers import normalization
+from keras_albert.tokenizers.encoder_base import complete_options
+from keras_albert.tokenizers.sentence_piece_encoder import SPECIAL_TOKENS
+from keras_albert.tokenizers.sentence_piece_encoder import SentencePieceEncoder
+from keras_albert.tokenizers.sentence_piece_encoder import check_model
+from keras_albert.tokenizers.sentence_piece_encoder import (
+    without_typed_special_tokens,
+)
+from keras_albert.tokenizers.stored_options import read_options
 from keras_albert.tokenizers.tokenizer_base import AlbertTokenizerBase
-
-WORD_START = "▁"
-LATIN = set("abcdefghijklmnopqrstuvwxyz")
-PUNCTUATION = set('!"#$%&()*+,-./:;?@[\\]^_`{|}~')
 
 
 @keras.saving.register_keras_serializable("keras_albert")
@@ -33,13 +36,15 @@ class AlbertTokenizer(AlbertTokenizerBase, SentencePieceTokenizer):
             `[SEP]` and `[MASK]`.
         sequence_length: int. If set, rows are cut and padded to this length.
             Defaults to `None`.
-        lowercase: bool. Whether to lower-case. Defaults to `True`.
+        lowercase: bool. Whether to lower-case. Defaults to what
+            `train_tokenizer` stored in the model, else to `True`; so do the
+            next three.
         strip_accents: bool. Whether to apply NFKD and drop combining
-            characters. Defaults to `True`.
+            characters.
         collapse_whitespace: bool. Whether runs of white space count as one
-            space. Defaults to `True`.
+            space.
         split_digit_comma: bool. Whether a piece that ends in a digit and a
-            comma is split before the comma. Defaults to `True`.
+            comma is split before the comma.
         special_tokens_in_strings: bool. Whether `[CLS]`, `[SEP]`, `[MASK]`,
             `<pad>` and `<unk>` typed in a text become these tokens. Defaults
             to `False`.
@@ -73,15 +78,15 @@ class AlbertTokenizer(AlbertTokenizerBase, SentencePieceTokenizer):
         self,
         proto=None,
         sequence_length=None,
-        lowercase=True,
-        strip_accents=True,
-        collapse_whitespace=True,
-        split_digit_comma=True,
+        lowercase=None,
+        strip_accents=None,
+        collapse_whitespace=None,
+        split_digit_comma=None,
         special_tokens_in_strings=False,
         dtype="int32",
         **kwargs,
     ):
-        self._add_special_tokens("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")
+        self._add_special_tokens(*SPECIAL_TOKENS)
         super().__init__(
             proto=proto,
             sequence_length=sequence_length,
@@ -90,15 +95,30 @@ class AlbertTokenizer(AlbertTokenizerBase, SentencePieceTokenizer):
             add_eos=False,
             **kwargs,
         )
-        self.lowercase = lowercase
-        self.strip_accents = strip_accents
-        self.collapse_whitespace = collapse_whitespace
-        self.split_digit_comma = split_digit_comma
-        self.special_tokens_in_strings = special_tokens_in_strings
+        self._given_options = {
+            "lowercase": lowercase,
+            "strip_accents": strip_accents,
+            "collapse_whitespace": collapse_whitespace,
+            "split_digit_comma": split_digit_comma,
+            "special_tokens_in_strings": special_tokens_in_strings,
+        }
+        self._settle_options()
+
+    def _settle_options(self):
+        """Takes each option from the arguments, else the model, else ours."""
+        stored = read_options(self.proto) if self.proto else {}
+        given = {k: v for k, v in self._given_options.items() if v is not None}
+        options = complete_options(
+            type(self).__name__,
+            SentencePieceEncoder.default_options,
+            {**stored, **given},
+        )
+        for name, value in options.items():
+            setattr(self, name, value)
 
     def set_proto(self, proto):
         """Sets the SentencePiece model, from a file's name or its bytes."""
-        self._digit_comma = None
+        self._encoder = None
         self._graph_normalizer = None
         if isinstance(proto, os.PathLike):
             proto = os.fspath(proto)
@@ -106,11 +126,13 @@ class AlbertTokenizer(AlbertTokenizerBase, SentencePieceTokenizer):
         if is_file and not in_safe_mode():
             with open(proto, "rb") as file:
                 content = file.read()
-            _check_model(content, proto)
+            check_model(content, proto)
             proto = content
         elif isinstance(proto, bytes):
-            _check_model(proto, "the given bytes")
+            check_model(proto, "the given bytes")
         super().set_proto(proto)
+        if hasattr(self, "_given_options"):
+            self._settle_options()
 
     def _set_proto_tf(self, proto):
         self._sentence_piece = self._make_sentence_piece_tf(proto)
@@ -120,54 +142,16 @@ class AlbertTokenizer(AlbertTokenizerBase, SentencePieceTokenizer):
 
         # Ids, whatever comes out in the end: the rule for commas needs them.
         return tf_text.SentencepieceTokenizer(
-            self._without_typed_special_tokens(proto), out_type="int32"
+            without_typed_special_tokens(proto), out_type="int32"
         )
 
     def _set_proto_spm(self, proto):
-        super()._set_proto_spm(self._without_typed_special_tokens(proto))
-
-    def _without_typed_special_tokens(self, proto):
-        """Makes control symbols of special tokens that text could produce."""
-        names = {*self._special_token_names()} - {self.unk_token}
-        processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
-        ids = [processor.piece_to_id(name) for name in names]
-        if all(processor.is_control(i) or processor.is_unknown(i) for i in ids):
-            return proto
-        from sentencepiece import sentencepiece_model_pb2
-
-        model = sentencepiece_model_pb2.ModelProto.FromString(proto)
-        for piece in model.pieces:
-            if piece.piece in names:
-                piece.type = piece.CONTROL
-        return model.SerializeToString()
+        super()._set_proto_spm(without_typed_special_tokens(proto))
 
     def save_assets(self, dir_path):
         """Writes the SentencePiece model into a folder."""
         self._check_vocabulary()
         super().save_assets(dir_path)
-
-    @property
-    def word_starts(self):
-        """Bool array, one entry per id: whether the piece starts a word.
-
-        A piece starts a word if it starts with a space mark, is one
-        punctuation mark, or holds anything but Latin letters and
-        punctuation, so that Chinese characters are words by themselves.
-
-        Reference: `_is_start_piece_sp` in Google's
-        `create_pretraining_data.py`.
-        """
-        return np.array([_starts_word(p) for p in self.get_vocabulary()])
-
-    def _is_special(self, token_id):
-        processor = self._sentence_piece_spm
-        return (
-            token_id in (self.pad_token_id, self.mask_token_id)
-            or processor.is_control(token_id)
-            or processor.is_unknown(token_id)
-            or processor.is_unused(token_id)
-            or processor.is_byte(token_id)
-        )
 
     def _options(self):
         return {
@@ -181,18 +165,10 @@ class AlbertTokenizer(AlbertTokenizerBase, SentencePieceTokenizer):
     def _normalization_options(self):
         return self.lowercase, self.strip_accents, self.collapse_whitespace
 
-    def _vocabulary_bytes(self):
-        return self.proto
-
-    def _encode_text_batch(self, texts):
-        options = self._normalization_options()
-        texts = [normalization.normalize_text(t, *options) for t in texts]
-        rows = self._sentence_piece_spm.Encode(texts, out_type=int)
-        table = self._digit_comma_table()
-        return [
-            row if table.keys().isdisjoint(row) else _replace(row, table)
-            for row in rows
-        ]
+    def _make_encoder(self):
+        return SentencePieceEncoder(
+            self.proto, num_threads=-1, **self._options()
+        )
 
     def _encode_text_graph(self, strings):
         import tensorflow as tf
@@ -209,77 +185,17 @@ class AlbertTokenizer(AlbertTokenizerBase, SentencePieceTokenizer):
         flat, splits = normalization.replace_by_table(
             tokens.flat_values,
             tokens.row_splits,
-            _as_arrays(self._digit_comma_table()),
+            _as_arrays(self.encoder.digit_commas),
         )
         return tf.RaggedTensor.from_row_splits(flat, splits, validate=False)
-
-    def _digit_comma_table(self):
-        if self._digit_comma is None:
-            self._digit_comma = (
-                digit_comma_table(self._sentence_piece_spm)
-                if self.split_digit_comma
-                else {}
-            )
-        return self._digit_comma
 
     def get_config(self):
         """Returns the arguments, without the vocabulary, which is an asset."""
         config = super().get_config()
         del config["add_bos"], config["add_eos"]
-        return {**config, **self._options()}
-
-
-def digit_comma_table(processor):
-    """Lists the pieces that Google's rule splits, and into what.
-
-    A piece that ends in a digit and a comma gives way to the pieces of what
-    stands before the comma, and the comma.
-
-    Args:
-        processor: `sentencepiece.SentencePieceProcessor`.
-
-    Returns:
-        A dict from id to the list of ids that take its place.
-
-    Reference:
-        `encode_pieces` in Google's ALBERT, `tokenization.py`.
-    """
-    table = {}
-    for token_id in range(processor.vocab_size()):
-        piece = processor.id_to_piece(token_id)
-        if len(piece) < 2 or piece[-1] != "," or not piece[-2].isdigit():
-            continue
-        pieces = processor.encode(
-            piece[:-1].replace(WORD_START, ""), out_type=str
-        )
-        # Encoding puts a space mark in front; the piece may have had none.
-        if piece[0] != WORD_START and pieces[0][0] == WORD_START:
-            pieces[0] = pieces[0][1:]
-        pieces = [p for p in pieces if p]
-        table[token_id] = [processor.piece_to_id(p) for p in (*pieces, ",")]
-    return table
-
-
-def _check_model(content, name):
-    try:
-        sentencepiece.SentencePieceProcessor(model_proto=content)
-    except RuntimeError:
-        raise ValueError(
-            f"{name} holds {len(content)} bytes that are no SentencePiece "
-            "model. Expected the `.model` file of a SentencePiece training."
-        ) from None
-
-
-def _starts_word(piece):
-    return (
-        piece.startswith((WORD_START, "<"))
-        or piece in PUNCTUATION
-        or not {c.lower() for c in piece} <= LATIN | PUNCTUATION
-    )
-
-
-def _replace(row, table):
-    return [new for old in row for new in table.get(old, (old,))]
+        # Without a model, what it will say is not known yet.
+        options = self._options() if self.proto else self._given_options
+        return {**config, **options}
 
 
 def _as_arrays(table):

@@ -1,31 +1,30 @@
 """What the SentencePiece and the WordPiece tokenizer have in common.
 
 A tokenizer encodes along two paths: `encode_batch`, plain Python, for eager
-calls and for building a corpus; `tokenize_graph`, TensorFlow operations, for
-`tf.data` and for export. Both give the same ids.
+calls and for building a corpus, which is the work of its `encoder`; and
+`tokenize_graph`, TensorFlow operations, for `tf.data` and for export. Both
+give the same ids.
 """
-
-import hashlib
-import json
-import re
 
 import numpy as np
 from keras_hub.src.utils.tensor_utils import convert_to_numpy
 from keras_hub.src.utils.tensor_utils import preprocessing_function
 
-from keras_albert.tokenizers.normalization import clean_unicode
+from keras_albert.tokenizers.encoder_base import SPECIAL_TOKEN_NAMES
+from keras_albert.tokenizers.encoder_base import find_special_ids
+from keras_albert.tokenizers.encoder_base import special_pattern
 from keras_albert.tokenizers.normalization import replace_invalid_utf8
-
-SPECIAL_TOKEN_NAMES = ("pad", "unk", "cls", "sep", "mask")
 
 
 class AlbertTokenizerBase:
     """Mixed into a keras-hub tokenizer, before it in the list of bases.
 
-    A subclass gives `_encode_text_batch(list of str)`, the graph's
-    `_encode_text_graph(string tensor)`, `_vocabulary_bytes()`,
-    `_options()`, and `_is_special(token_id)`.
+    A subclass gives `_make_encoder()`, the graph's
+    `_encode_text_graph(string tensor)`, and `_options()`, and forgets
+    `_encoder` when its vocabulary changes.
     """
+
+    _encoder = None
 
     def _add_special_tokens(self, pad, unk, cls, sep, mask):
         self._add_special_token(pad, "pad_token")
@@ -39,16 +38,8 @@ class AlbertTokenizerBase:
 
     def _update_special_token_ids(self):
         """Checks that all special tokens exist, each with an id of its own."""
-        known = set(self.get_vocabulary())
         tokens = self._special_token_names()
-        missing = [token for token in tokens if token not in known]
-        if missing:
-            raise ValueError(
-                f"The vocabulary of {type(self).__name__} lacks the special "
-                f"tokens {', '.join(missing)} (it has {len(known)} entries). "
-                "Train one with `keras_albert.tokenizers.train_tokenizer`, or "
-                "choose the tokenizer class that the vocabulary was made for."
-            )
+        find_special_ids(self.get_vocabulary(), tokens, type(self).__name__)
         super()._update_special_token_ids()
         ids = [getattr(self, f"{n}_token_id") for n in SPECIAL_TOKEN_NAMES]
         if len(set(ids)) < len(ids):
@@ -61,19 +52,27 @@ class AlbertTokenizerBase:
         return [getattr(self, f"{name}_token") for name in SPECIAL_TOKEN_NAMES]
 
     @property
+    def encoder(self):
+        """The part that turns texts into ids in plain Python."""
+        self._check_vocabulary()
+        if self._encoder is None or self._encoder.options != self._options():
+            self._encoder = self._make_encoder()
+        return self._encoder
+
+    @property
     def special_token_ids(self):
         """Sorted int32 array: ids that are no text, never masked or drawn."""
-        self._check_vocabulary()
-        ids = range(self.vocabulary_size())
-        return np.array([i for i in ids if self._is_special(i)], "int32")
+        return self.encoder.special_token_ids
 
     @property
     def replacement_ids(self):
         """Sorted int32 array: ids that masking may put at random."""
-        size = self.vocabulary_size()
-        return np.setdiff1d(np.arange(size), self.special_token_ids).astype(
-            "int32"
-        )
+        return self.encoder.replacement_ids
+
+    @property
+    def word_starts(self):
+        """Bool array, one entry per id: whether the piece starts a word."""
+        return self.encoder.word_starts
 
     def fingerprint(self):
         """Hashes what decides the ids: vocabulary, normalisation, options.
@@ -81,11 +80,7 @@ class AlbertTokenizerBase:
         Returns:
             SHA-256 as a hexadecimal string.
         """
-        self._check_vocabulary()
-        options = {"class": type(self).__name__, **self._options()}
-        digest = hashlib.sha256(json.dumps(options, sort_keys=True).encode())
-        digest.update(self._vocabulary_bytes())
-        return digest.hexdigest()
+        return self.encoder.fingerprint()
 
     def encode_batch(self, texts):
         """Turns texts into token ids in plain Python.
@@ -96,19 +91,7 @@ class AlbertTokenizerBase:
         Returns:
             A list of lists of int, without [CLS], [SEP] or padding.
         """
-        self._check_vocabulary()
-        texts = [clean_unicode(text) for text in texts]
-        if not self.special_tokens_in_strings:
-            return self._encode_text_batch(texts)
-        ids = self._special_ids_by_text()
-        pattern = self._special_pattern()
-        parts = [[p for p in re.split(pattern, t) if p] for t in texts]
-        plain = [p for row in parts for p in row if p not in ids]
-        encoded = iter(self._encode_text_batch(plain))
-        return [
-            [i for p in row for i in ([ids[p]] if p in ids else next(encoded))]
-            for row in parts
-        ]
+        return self.encoder.encode_batch(texts)
 
     def tokenize_graph(self, strings):
         """Turns texts into token ids with TensorFlow operations.
@@ -145,7 +128,9 @@ class AlbertTokenizerBase:
         border = b"\xff"
         parts = tf.strings.split(
             tf.strings.regex_replace(
-                strings, self._special_pattern(), border + rb"\0" + border
+                strings,
+                special_pattern(self._special_token_names()),
+                border + rb"\0" + border,
             ),
             border,
         )
@@ -165,10 +150,6 @@ class AlbertTokenizerBase:
     def _special_ids_by_text(self):
         ids = (getattr(self, f"{n}_token_id") for n in SPECIAL_TOKEN_NAMES)
         return dict(zip(self._special_token_names(), ids, strict=True))
-
-    def _special_pattern(self):
-        names = sorted(self._special_token_names(), key=len, reverse=True)
-        return f"({'|'.join(map(re.escape, names))})"
 
     def tokenize(self, inputs):
         """Turns strings into token ids.

@@ -1,7 +1,7 @@
 """The WordPiece tokenizer of the Chinese ALBERT models.
 
-The splitting into words is Google's, exactly; the pieces of a word come from
-TF Text's fast WordPiece in a graph and from the same greedy search in Python.
+The steps are those of `WordPieceEncoder`; here they also become TensorFlow
+operations, and a Keras layer.
 """
 
 import functools
@@ -9,26 +9,18 @@ import os
 import unicodedata
 
 import keras
-import numpy as np
 from keras.src.saving.serialization_lib import in_safe_mode
 from keras_hub.tokenizers import WordPieceTokenizer
 
 from keras_albert.tokenizers import normalization
+from keras_albert.tokenizers import word_splitting
 from keras_albert.tokenizers.tokenizer_base import AlbertTokenizerBase
-
-SUFFIX = "##"
-MAX_CHARACTERS_PER_WORD = 200
-# The blocks that Google's code calls Chinese.
-CHINESE_BLOCKS = (
-    (0x4E00, 0x9FFF),
-    (0x3400, 0x4DBF),
-    (0x20000, 0x2A6DF),
-    (0x2A700, 0x2B73F),
-    (0x2B740, 0x2B81F),
-    (0x2B820, 0x2CEAF),
-    (0xF900, 0xFAFF),
-    (0x2F800, 0x2FA1F),
-)
+from keras_albert.tokenizers.word_piece_encoder import MAX_CHARACTERS_PER_WORD
+from keras_albert.tokenizers.word_piece_encoder import SPECIAL_TOKENS
+from keras_albert.tokenizers.word_piece_encoder import SUFFIX
+from keras_albert.tokenizers.word_piece_encoder import WordPieceEncoder
+from keras_albert.tokenizers.word_piece_encoder import check_pieces
+from keras_albert.tokenizers.word_piece_encoder import read_pieces
 
 
 @keras.saving.register_keras_serializable("keras_albert")
@@ -88,7 +80,7 @@ class AlbertWordPieceTokenizer(AlbertTokenizerBase, WordPieceTokenizer):
         dtype="int32",
         **kwargs,
     ):
-        self._add_special_tokens("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+        self._add_special_tokens(*SPECIAL_TOKENS)
         super().__init__(
             vocabulary=vocabulary,
             sequence_length=sequence_length,
@@ -105,13 +97,14 @@ class AlbertWordPieceTokenizer(AlbertTokenizerBase, WordPieceTokenizer):
 
     def set_vocabulary(self, vocabulary):
         """Sets the vocabulary, from a file's name or a list of pieces."""
+        self._encoder = None
         self._graph_splitter = None
         if isinstance(vocabulary, os.PathLike):
             vocabulary = os.fspath(vocabulary)
         if isinstance(vocabulary, str) and not in_safe_mode():
             vocabulary = read_vocabulary(vocabulary)
         if isinstance(vocabulary, list | tuple):
-            _check_pieces(vocabulary, self._special_token_names())
+            check_pieces(vocabulary)
         super().set_vocabulary(vocabulary)
 
     def load_assets(self, dir_path):
@@ -138,20 +131,6 @@ class AlbertWordPieceTokenizer(AlbertTokenizerBase, WordPieceTokenizer):
             support_detokenization=True,
         )
 
-    @property
-    def word_starts(self):
-        """Bool array, one entry per id: whether the piece starts a word.
-
-        A piece starts a word unless it begins with `##`; `##` and one Chinese
-        character, which Chinese whole-word masks use, is a word by itself.
-        """
-        return np.array([_starts_word(p) for p in self.get_vocabulary()])
-
-    def _is_special(self, token_id):
-        piece = self.vocabulary[token_id]
-        # Placeholders such as [unused7] or <S>, too: no text gives them.
-        return len(piece) > 2 and (piece[0] + piece[-1]) in ("[]", "<>")
-
     def _options(self):
         return {
             "lowercase": self.lowercase,
@@ -163,39 +142,8 @@ class AlbertWordPieceTokenizer(AlbertTokenizerBase, WordPieceTokenizer):
     def _splitting_options(self):
         return self.lowercase, self.strip_accents, self.split_on_cjk
 
-    def _vocabulary_bytes(self):
-        return "\n".join(self.vocabulary).encode()
-
-    def _encode_text_batch(self, texts):
-        options = self._splitting_options()
-        return [
-            [
-                token_id
-                for word in split_words(text, *options)
-                for token_id in self._encode_word(word)
-            ]
-            for text in texts
-        ]
-
-    def _encode_word(self, word):
-        """Takes the longest piece that fits, again and again."""
-        known = self._token_to_id_map
-        if len(word) > MAX_CHARACTERS_PER_WORD:
-            return [self.unk_token_id]
-        if word in known:
-            return [known[word]]
-        ids, start = [], 0
-        while start < len(word):
-            prefix = SUFFIX if start else ""
-            for end in range(len(word), start, -1):
-                token_id = known.get(prefix + word[start:end])
-                if token_id is not None:
-                    break
-            else:
-                return [self.unk_token_id]
-            ids.append(token_id)
-            start = end
-        return ids
+    def _make_encoder(self):
+        return WordPieceEncoder(self.vocabulary, **self._options())
 
     def _encode_text_graph(self, strings):
         import tensorflow as tf
@@ -229,48 +177,8 @@ def read_vocabulary(path):
     Returns:
         A list of strings.
     """
-    try:
-        with open(path, encoding="utf-8", newline="\n") as file:
-            lines = file.read().split("\n")
-    except UnicodeDecodeError:
-        raise ValueError(
-            f"{path} is not UTF-8 text. Expected a vocabulary with one piece "
-            "a line."
-        ) from None
-    while lines and not lines[-1].strip():
-        lines.pop()
-    # As in Google's `load_vocab`: the first field of a line counts.
-    return [(line.split() or [" "])[0] for line in lines]
-
-
-def split_words(text, lowercase=True, strip_accents=True, split_on_cjk=True):
-    """Splits a text into words and punctuation marks.
-
-    Args:
-        text: string. The raw text.
-        lowercase: bool. Whether to lower-case. Defaults to `True`.
-        strip_accents: bool. Whether to drop accents. Defaults to `True`.
-        split_on_cjk: bool. Whether each Chinese character stands alone.
-            Defaults to `True`.
-
-    Returns:
-        A list of strings.
-
-    Example:
-
-    >>> split_words("Ça va? 你好")
-    ['ca', 'va', '?', '你', '好']
-
-    Reference:
-        `BasicTokenizer` in Google's ALBERT, `tokenization.py`.
-    """
-    text = text.translate(_translation(split_on_cjk))
-    if lowercase:
-        text = text.lower()
-    if strip_accents and not text.isascii():
-        text = unicodedata.normalize("NFD", text)
-        text = text.translate(_accent_translation())
-    return text.translate(_punctuation_translation()).split()
+    with open(path, "rb") as file:
+        return read_pieces(file.read(), path)
 
 
 @functools.cache
@@ -294,13 +202,20 @@ def graph_word_splitter(lowercase=True, strip_accents=True, split_on_cjk=True):
             character = normalization.lower_except_sigma(character)
         if strip_accents:
             character = unicodedata.normalize("NFD", character)
-            character = "".join(c for c in character if not _is_accent(c))
-        return character.translate(_punctuation_translation())
+            character = "".join(
+                c for c in character if not word_splitting.is_accent(c)
+            )
+        return "".join(
+            f" {c} " if word_splitting.is_punctuation(c) else c
+            for c in character
+        )
 
     table = normalization.character_table(replacement)
-    removed = normalization.character_class(is_removed)
-    space = normalization.character_class(is_space)
-    blocks = (rf"\x{{{a:X}}}-\x{{{b:X}}}" for a, b in CHINESE_BLOCKS)
+    removed = normalization.character_class(word_splitting.is_removed)
+    space = normalization.character_class(word_splitting.is_space)
+    blocks = (
+        rf"\x{{{a:X}}}-\x{{{b:X}}}" for a, b in word_splitting.CHINESE_BLOCKS
+    )
     chinese = f"[{''.join(blocks)}]"
 
     def split(text):
@@ -323,97 +238,3 @@ def graph_word_splitter(lowercase=True, strip_accents=True, split_on_cjk=True):
         return tf.ragged.boolean_mask(words, words != "")
 
     return split
-
-
-def is_removed(character):
-    """Whether Google's clean-up drops the character."""
-    if character in "\t\n\r":
-        return False
-    category = unicodedata.category(character)
-    return category in ("Cc", "Cf") or character == "\ufffd"
-
-
-def is_space(character):
-    """Whether words end at the character."""
-    return character.isspace() and not is_removed(character)
-
-
-def is_punctuation(character):
-    """Whether the character is a word by itself wherever it stands.
-
-    All ASCII symbols count, such as `$` and `^`.
-    """
-    if character.isascii():
-        return character.isprintable() and not (
-            character.isalnum() or character == " "
-        )
-    return unicodedata.category(character).startswith("P")
-
-
-def is_chinese(character):
-    """Whether Google's code treats the character as a word."""
-    return any(a <= ord(character) <= b for a, b in CHINESE_BLOCKS)
-
-
-def _is_accent(character):
-    return unicodedata.category(character) == "Mn"
-
-
-def _starts_word(piece):
-    if not piece.startswith(SUFFIX):
-        return True
-    rest = piece.removeprefix(SUFFIX)
-    return len(rest) == 1 and is_chinese(rest)
-
-
-def _check_pieces(pieces, special_tokens):
-    seen = {}
-    for place, piece in enumerate(pieces):
-        if piece in seen:
-            raise ValueError(
-                f"The vocabulary lists {piece!r} twice, as number "
-                f"{seen[piece]} and {place}, so that the ids are in doubt. "
-                "Remove one of the two, or put a placeholder."
-            )
-        seen[piece] = place
-    missing = [token for token in special_tokens if token not in seen]
-    if missing:
-        raise ValueError(
-            f"The vocabulary of {len(pieces)} pieces lacks the special tokens "
-            f"{', '.join(missing)}. Add them, or use AlbertTokenizer if it "
-            "was made by SentencePiece."
-        )
-
-
-class _LazyTranslation(dict):
-    """A table for `str.translate` that works out each character once."""
-
-    def __init__(self, function):
-        super().__init__()
-        self._function = function
-
-    def __missing__(self, code):
-        self[code] = self._function(chr(code))
-        return self[code]
-
-
-@functools.cache
-def _translation(split_on_cjk):
-    def translate(character):
-        if is_removed(character):
-            return ""
-        if split_on_cjk and is_chinese(character):
-            return f" {character} "
-        return character
-
-    return _LazyTranslation(translate)
-
-
-@functools.cache
-def _accent_translation():
-    return _LazyTranslation(lambda c: "" if _is_accent(c) else c)
-
-
-@functools.cache
-def _punctuation_translation():
-    return _LazyTranslation(lambda c: f" {c} " if is_punctuation(c) else c)

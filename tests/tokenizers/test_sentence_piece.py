@@ -10,7 +10,8 @@ import sentencepiece
 import tensorflow as tf
 
 from keras_albert.tokenizers.sentence_piece import AlbertTokenizer
-from keras_albert.tokenizers.sentence_piece import digit_comma_table
+from keras_albert.tokenizers.sentence_piece_encoder import digit_comma_table
+from keras_albert.tokenizers.stored_options import append_options
 from tests.tokenizers.conftest import hostile_texts
 from tests.tokenizers.google_tokenizers import encode_english
 from tests.tokenizers.graph_checks import encode_in_dataset
@@ -180,17 +181,6 @@ def test_special_ids(tiny_proto):
     assert tokenizer.replacement_ids.tolist() == list(range(5, size))
 
 
-def test_word_starts():
-    from keras_albert.tokenizers.sentence_piece import _starts_word
-
-    pieces = ["▁the", "▁", "s", "ing", ",", "'", "£", "9", "é", "中", "<unk>"]
-    expected = [1, 1, 0, 0, 1, 1, 1, 1, 1, 1, 1]
-    inside = ["x.y", "s,", "A", "S"]
-
-    assert [_starts_word(p) for p in pieces] == [bool(e) for e in expected]
-    assert not any(_starts_word(p) for p in inside)
-
-
 def test_word_starts_follow_the_vocabulary(tiny_proto):
     tokenizer = AlbertTokenizer(tiny_proto)
     starts = tokenizer.word_starts
@@ -344,6 +334,31 @@ def test_names_all_missing_special_tokens(tiny_proto):
 
     with pytest.raises(ValueError, match=r"lacks .*\[CLS\], \[MASK\]"):
         AlbertTokenizer(model.SerializeToString())
+
+
+def test_options_come_from_the_model_unless_given(tiny_proto, tmp_path):
+    proto = append_options(tiny_proto, {"lowercase": False})
+    path = tmp_path / "a.model"
+    path.write_bytes(proto)
+
+    assert not AlbertTokenizer(proto).lowercase
+    assert not AlbertTokenizer(str(path)).lowercase
+    assert AlbertTokenizer(path, lowercase=True).lowercase
+    assert AlbertTokenizer(path).strip_accents
+    assert not AlbertTokenizer(tiny_proto, lowercase=False).lowercase
+
+
+def test_options_come_from_a_model_that_is_set_later(tiny_proto):
+    proto = append_options(tiny_proto, {"lowercase": False})
+    restored = AlbertTokenizer.from_config(AlbertTokenizer().get_config())
+    given = AlbertTokenizer(lowercase=True)
+
+    restored.set_proto(proto)
+    given.set_proto(proto)
+
+    assert not restored.lowercase
+    assert given.lowercase
+    assert restored.get_config()["lowercase"] is False
 
 
 def test_content_that_is_no_model(tmp_path):

@@ -11,7 +11,7 @@ import tensorflow as tf
 from keras_albert.tokenizers.word_piece import AlbertWordPieceTokenizer
 from keras_albert.tokenizers.word_piece import graph_word_splitter
 from keras_albert.tokenizers.word_piece import read_vocabulary
-from keras_albert.tokenizers.word_piece import split_words
+from keras_albert.tokenizers.word_splitting import split_words
 from tests.tokenizers.conftest import hostile_texts
 from tests.tokenizers.conftest import telling_characters
 from tests.tokenizers.google_tokenizers import encode_chinese
