@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 EXPLAINED = (
     FileExistsError,
     FileNotFoundError,
+    FloatingPointError,
     ImportError,
     IsADirectoryError,
     NotADirectoryError,

@@ -4,14 +4,17 @@ Each callback knows the step it started from, so that a resumed run goes on
 counting. None of them prints.
 """
 
+import hashlib
 import signal
 import threading
 import time
 from pathlib import Path
 
 import keras
+import numpy as np
 
 from keras_albert.training.files import replace_atomically
+from keras_albert.training.files import write_atomically
 
 _CHECKPOINT = "step-{:08d}.weights.h5"
 
@@ -28,6 +31,28 @@ class TrainingInterrupted(KeyboardInterrupt):
         super().__init__(
             f"Stopped after step {step}; its state is in {checkpoint}. The "
             "same call continues from there."
+        )
+        self.step = step
+        self.checkpoint = checkpoint
+
+
+class TrainingDiverged(FloatingPointError):
+    """The loss or a weight is no longer a finite number.
+
+    Attributes:
+        step: int. Steps done.
+        checkpoint: path of the last good state, or `None`.
+    """
+
+    def __init__(self, what, step, checkpoint):
+        state = (
+            "There is no earlier state."
+            if checkpoint is None
+            else f"The last good state is {checkpoint}."
+        )
+        super().__init__(
+            f"{what} after step {step}. {state} Start again with half the "
+            "learning rate or a longer warm-up; with float16, take bfloat16."
         )
         self.step = step
         self.checkpoint = checkpoint
@@ -113,8 +138,10 @@ class Checkpoints(StepCallback):
     """Saves weights and optimizer, and keeps the last and the best state.
 
     A checkpoint is one `.weights.h5` file with weights, moments and iteration;
-    its name is its step. Put it behind `HistoryRecorder`: then a history may
-    run ahead of the last checkpoint, never behind it.
+    its name is its step, and a `.sha256` file beside it proves it whole. A
+    state with a weight that is not finite is never saved. Put it behind
+    `HistoryRecorder`: then a history may run ahead of the last checkpoint,
+    never behind it.
 
     Args:
         folder: path.
@@ -153,11 +180,26 @@ class Checkpoints(StepCallback):
         path = self.folder / _CHECKPOINT.format(self.step)
         with replace_atomically(path) as temporary:
             self.model.save_weights(temporary)
+            # After saving, which brings JAX's state back into the variables.
+            self._check_finite()
+            digest = _sha256(temporary)
+            # Before the renaming: a checkpoint never lacks its proof.
+            write_atomically(_proof_of(path), f"{digest}  {path.name}\n")
         wanted = {path.name, _CHECKPOINT.format(self._best_step())}
         for other in self.folder.glob("step-*.weights.h5"):
             if other.name not in wanted:
                 other.unlink()
+                _proof_of(other).unlink(missing_ok=True)
         return path
+
+    def _check_finite(self):
+        for variable in self.model.variables:
+            if not np.isfinite(keras.ops.convert_to_numpy(variable)).all():
+                raise TrainingDiverged(
+                    f"The weight {variable.path} is not finite",
+                    self.step,
+                    last_checkpoint(self.folder)[1],
+                )
 
     def _best_step(self):
         scored = [r for r in self.history if self.monitor in r]
@@ -167,43 +209,47 @@ class Checkpoints(StepCallback):
 
 
 class StopOnInterrupt(StepCallback):
-    """Turns Ctrl-C into a saved state and a `TrainingInterrupted`.
+    """Turns Ctrl-C and SIGTERM into a saved state and `TrainingInterrupted`.
 
     The step that is running is finished first, because half a step is not a
-    state. A second Ctrl-C stops at once. Put it behind `Checkpoints`.
+    state. A second signal stops at once. Put it behind `Checkpoints`.
 
     Args:
         checkpoints: `Checkpoints`.
         start_step: int. Defaults to 0.
     """
 
+    SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
     def __init__(self, checkpoints, start_step=0):
         super().__init__(start_step)
         self.checkpoints = checkpoints
         self.requested = False
-        self._previous = None
+        self._previous = {}
 
     def on_train_begin(self, logs=None):
-        """Takes over Ctrl-C; only the main thread may."""
+        """Takes over the signals; only the main thread may."""
         if threading.current_thread() is threading.main_thread():
-            self._previous = signal.signal(signal.SIGINT, self._request)
+            for number in self.SIGNALS:
+                self._previous.setdefault(
+                    number, signal.signal(number, self._request)
+                )
 
     def on_train_end(self, logs=None):
-        """Gives Ctrl-C back."""
+        """Gives the signals back."""
         self.release()
 
     def on_train_batch_end(self, batch, logs=None):
-        """Stops after the step in which Ctrl-C was pressed."""
+        """Stops after the step in which the signal came."""
         super().on_train_batch_end(batch, logs)
         if self.requested:
             self.release()
             raise TrainingInterrupted(self.step, self.checkpoints.save())
 
     def release(self):
-        """Restores what Ctrl-C did before; also after a failed `fit`."""
-        if self._previous is not None:
-            signal.signal(signal.SIGINT, self._previous)
-            self._previous = None
+        """Restores what the signals did before; also after a failed `fit`."""
+        while self._previous:
+            signal.signal(*self._previous.popitem())
 
     def _request(self, number, frame):
         if self.requested:
@@ -213,11 +259,29 @@ class StopOnInterrupt(StepCallback):
 
 
 def last_checkpoint(folder):
-    """Returns `(step, path)` of the newest checkpoint, or `(0, None)`."""
-    paths = sorted(Path(folder).glob("step-*.weights.h5"))
-    if not paths:
-        return 0, None
-    return int(paths[-1].name.split("-")[1].split(".")[0]), paths[-1]
+    """Returns `(step, path)` of the newest whole checkpoint, or `(0, None)`.
+
+    One whose content does not match its proof, as after a full disk or a
+    failing one, is passed over for the one before it.
+    """
+    for path in sorted(Path(folder).glob("step-*.weights.h5"), reverse=True):
+        if _is_whole(path):
+            return int(path.name.split("-")[1].split(".")[0]), path
+    return 0, None
+
+
+def _is_whole(path):
+    proof = _proof_of(path)
+    return proof.is_file() and proof.read_text().split()[0] == _sha256(path)
+
+
+def _proof_of(path):
+    return path.with_name(f"{path.name}.sha256")
+
+
+def _sha256(path):
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def restore_checkpoint(model, path):

@@ -45,6 +45,9 @@ from keras_albert.training.run_folder import check_run_folder
 from keras_albert.training.run_folder import claim_run_folder
 from keras_albert.training.seeding import seed_dropout
 from keras_albert.training.seeding import seed_weights
+from keras_albert.training.watchdog import Watchdog
+from keras_albert.training.watchdog import read_alarms
+from keras_albert.training.watchdog import write_alarms
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,6 +67,7 @@ class PretrainResult:
         num_train_tokens: int. Tokens of the training text, one pass.
         num_parameters: int. Weights of the model, heads included.
         learning_rate: float. The peak rate.
+        alarms: list of `watchdog.Alarm`, of this call and of earlier ones.
         seconds: float. Wall time of this call.
     """
 
@@ -79,6 +83,7 @@ class PretrainResult:
     num_train_tokens: int
     num_parameters: int
     learning_rate: float
+    alarms: list
     seconds: float
 
     @property
@@ -280,9 +285,41 @@ def pretrain(
         write_history(history, folder.history_table)
         plot_curves(history, folder.curves, masked_lm_floor)
 
-    run = _run_callbacks(
-        folder, history, show, steps, start_step, checkpoint_every, progress
-    ) + list(callbacks)
+    alarms = read_alarms(folder.alarms, start_step)
+
+    def on_alarm(alarm):
+        write_alarms(alarms, folder.alarms)
+        if progress is not None:
+            progress.console.print(
+                f"Step {alarm.step}: {alarm.message}", style="yellow"
+            )
+
+    watchdog = Watchdog(
+        alarms,
+        vocabulary_size=tokenizer.vocabulary_size(),
+        masked_lm_floor=masked_lm_floor,
+        num_pairs=_count_pairs(evaluations[-1]),
+        steps=steps,
+        warmup_steps=model.optimizer._learning_rate.warmup_steps,
+        last_checkpoint=lambda: run_callbacks.last_checkpoint(
+            folder.checkpoints
+        )[1],
+        on_alarm=on_alarm,
+        start_step=start_step,
+    )
+    run = [
+        watchdog,
+        *_run_callbacks(
+            folder,
+            history,
+            show,
+            steps,
+            start_step,
+            checkpoint_every,
+            progress,
+        ),
+        *callbacks,
+    ]
     try:
         for span, evaluation in zip(spans, evaluations, strict=True):
             _fit(
@@ -314,6 +351,7 @@ def pretrain(
         num_train_tokens=train.num_tokens,
         num_parameters=model.count_params(),
         learning_rate=learning_rate,
+        alarms=alarms,
         seconds=time.monotonic() - began,
     )
 
@@ -492,6 +530,13 @@ def _masked_lm_floors(train, evaluation, vocabulary_size):
     return (
         unigram_cross_entropy(counts, targets),
         unigram_accuracy(counts, targets),
+    )
+
+
+def _count_pairs(evaluation):
+    return sum(
+        int((weights["sentence_order"] > 0).sum())
+        for _, _, weights in evaluation.as_numpy_iterator()
     )
 
 

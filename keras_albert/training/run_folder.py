@@ -5,6 +5,7 @@ output/
   checkpoints/step-….h5       the last and the best state
   history.jsonl, history.csv  one record per evaluation
   curves.png
+  alarms.jsonl                what the watchdog saw, if anything
   preset/                     the model, written last
 """
 
@@ -49,6 +50,11 @@ class RunFolder:
     def curves(self):
         """The picture of the history."""
         return self.path / "curves.png"
+
+    @property
+    def alarms(self):
+        """What the watchdog saw, as JSON lines."""
+        return self.path / "alarms.jsonl"
 
     @property
     def preset(self):

@@ -134,3 +134,53 @@ def test_the_bar_moves_from_where_the_run_starts(model):
     assert progress.tasks[0].completed == 9
     assert progress.tasks[0].finished
     assert progress.tasks[0].description.startswith("training loss ")
+
+
+def test_sigterm_saves_like_ctrl_c(model, tmp_path):
+    before = signal.getsignal(signal.SIGTERM)
+
+    class Terminate(keras.callbacks.Callback):
+        def on_train_batch_begin(self, batch, logs=None):
+            if batch == 1:
+                signal.raise_signal(signal.SIGTERM)
+
+    checkpoints = callbacks.Checkpoints(tmp_path, [])
+    stop = callbacks.StopOnInterrupt(checkpoints)
+    with pytest.raises(callbacks.TrainingInterrupted):
+        fit(model, [checkpoints, stop, Terminate()])
+
+    assert callbacks.last_checkpoint(tmp_path)[0] == 2
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.parametrize("harm", ["cut", "altered", "no proof"])
+def test_a_damaged_checkpoint_gives_way_to_the_one_before(
+    model, tmp_path, harm
+):
+    history = [{"step": 1, "val_loss": 0.0}]  # step 1 is the best, so it stays
+    fit(model, [callbacks.Checkpoints(tmp_path, history, 1)], steps=3)
+    step, path = callbacks.last_checkpoint(tmp_path)
+    assert step == 3
+
+    if harm == "cut":
+        path.write_bytes(path.read_bytes()[:-9])
+    elif harm == "altered":
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+    else:
+        path.with_name(path.name + ".sha256").unlink()
+
+    assert callbacks.last_checkpoint(tmp_path)[0] == 1
+
+
+def test_a_state_that_is_not_finite_is_never_saved(model, tmp_path):
+    checkpoints = callbacks.Checkpoints(tmp_path, [])
+    fit(model, [checkpoints], steps=2)
+    model.layers[0].kernel.assign([[np.nan], [1.0]])
+
+    with pytest.raises(callbacks.TrainingDiverged, match="kernel") as error:
+        fit(model, [checkpoints], steps=1)
+
+    assert error.value.checkpoint.name == "step-00000002.weights.h5"
+    assert steps_in(tmp_path) == [2]

@@ -210,6 +210,26 @@ def test_a_corpus_without_sentence_order_leaves_no_folder(run, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_alarms_are_kept_over_an_interruption(run, tmp_path):
+    """A rate of nearly zero leaves the loss at ln(13)."""
+    settings = {"learning_rate": 1e-9, "steps": 130, "evaluation_every": 65}
+    with pytest.raises(callbacks.TrainingInterrupted):
+        run(callbacks=[InterruptAt(115)], **settings)
+    result = run(**settings)
+
+    assert [alarm.kind for alarm in result.alarms] == ["log_vocabulary"]
+    assert result.alarms[0].step == 106
+    assert (tmp_path / "out" / "alarms.jsonl").is_file()
+
+
+def test_a_diverging_run_keeps_its_last_good_state(run, tmp_path):
+    with pytest.raises(callbacks.TrainingDiverged) as error:
+        run(learning_rate=1e38, checkpoint_every=1, warmup_steps=2)
+
+    assert error.value.checkpoint.is_file()
+    assert not (tmp_path / "out" / "preset").exists()
+
+
 def test_checkpoints_keep_the_last_and_the_best(finished):
     losses = {r["step"]: r["val_loss"] for r in finished.history}
     kept = {
