@@ -11,12 +11,15 @@ _CLOSERS = "\"'”’»›)\\]}〉」』】〕）｝］”’"
 _OPENERS = "\"'“‘«‹(\\[{〈「『【〔（《"
 
 # A candidate is either a Chinese ending, which needs no space after it, or a
-# Latin one, which needs a space and something that can begin a sentence.
+# Latin one, which needs a space and something that can begin a sentence. Both
+# start with one class of characters: that is what `re` finds fast.
+_WIDE = "。！？｡…।॥۔؟"
 _CANDIDATE = re.compile(
-    r"(?P<wide>(?:[。！？｡…।॥۔؟]|(?<=[^\x00-\x7f])[!?]|[!?](?=[^\x00-\x7f”’]))"
-    rf"[。！？｡…।॥۔؟!?]*+)(?P<wide_close>[{_CLOSERS}]*+)"
+    rf"[.!?{_WIDE}]"
+    rf"(?:(?:(?<=[{_WIDE}])|(?<=[^\x00-\x7f][!?])|(?<=[!?])(?=[^\x00-\x7f”’]))"
+    rf"[{_WIDE}!?]*+(?P<wide_close>[{_CLOSERS}]*+)"
     # Looking back keeps a long row of dots from being tried at each of them.
-    rf"|(?<![.!?])(?P<latin>[.!?]++…*+)(?P<latin_close>[{_CLOSERS}]*+)\s+"
+    rf"|(?<=[.!?])(?<![.!?][.!?])[.!?]*+…*+(?P<latin_close>[{_CLOSERS}]*+)\s+)"
 )
 _NEXT_WORD = re.compile(rf"[{_OPENERS}\s]*(\w*)(\W?)")
 _LAST_WORD = re.compile(r"[^\s(\[{\"'“‘«—–/\u3000-\u9fff]+$")
@@ -25,6 +28,7 @@ _ENUMERATOR = re.compile(r"\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})\.")
 # "》" ends a title, such as 《谁？》, not a sentence.
 _GOES_ON = frozenset("，、；：,;:》.")
 _LOOK_BACK = 40
+_LONGEST_ENUMERATOR = 7  # "(xviii."
 
 
 def _table(words):
@@ -70,6 +74,8 @@ _STARTERS = _table(
     """
 )
 
+_ABBREVIATIONS = _NEVER_LAST | _BEFORE_NUMBER | _MAY_BE_LAST
+
 
 def split_sentences(text: str) -> list[str]:
     """Splits text into sentences, English and Chinese, also mixed.
@@ -110,8 +116,8 @@ def split_sentences(text: str) -> list[str]:
 
 def _wide_end(text, start, match):
     """Where the sentence of a Chinese mark ends; None where it goes on."""
-    mark = match["wide"]
-    end = match.end()
+    mark_end, end = match.span("wide_close")
+    mark = text[match.start() : mark_end]
     following = text[end : end + 2].lstrip()[:1]
     if following and following in _GOES_ON:
         return None
@@ -120,7 +126,7 @@ def _wide_end(text, start, match):
         if not (spaced and _can_start(text, end)):
             return None
     if '"' in match["wide_close"] and not _quote_is_open(text, start, match):
-        return match.end("wide")
+        return mark_end
     return end
 
 
@@ -129,11 +135,13 @@ def _latin_end(text, start, match):
     end = match.end()
     if end == len(text):
         return end
-    if not _can_start(text, end):
+    if not "A" <= text[end] <= "Z" and not _can_start(text, end):
         return None
-    if match["latin"] != "." or match["latin_close"]:
-        return end
     place = match.start()
+    if text[place] != "." or match.end("latin_close") > place + 1:
+        return end
+    if _ends_in_plain_word(text, start, place):
+        return end
     window = text[max(start, place - _LOOK_BACK) : place]
     last = _LAST_WORD.search(window)
     if last is None:
@@ -144,6 +152,20 @@ def _latin_end(text, start, match):
     if _ENUMERATOR.fullmatch(text[start : place + 1].lstrip()):
         return None  # "1. The first point"
     return end
+
+
+def _ends_in_plain_word(text, start, place):
+    """Whether a quick look shows no abbreviation and no enumerator."""
+    first = max(start, place - _LOOK_BACK)
+    word = text[max(first, text.rfind(" ", first, place) + 1) : place]
+    return (
+        len(word) > 1
+        and word.isascii()
+        and word.isalnum()
+        and word not in _ABBREVIATIONS
+        and place - start > _LONGEST_ENUMERATOR
+        and not text[start].isspace()
+    )
 
 
 def _is_abbreviation(word, following):

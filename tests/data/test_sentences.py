@@ -22,6 +22,7 @@ ENGLISH = [
     ["Smith et al. 2010 agree, cf. Jones.", "It was c. 1720."],
     ["Acme Inc. Chicago sells it.", "He left Acme Inc.", "He was rich."],
     ["1. The first point.", "2. The second point."],
+    ["12. The next point.", "(XVIII. The last point.", "End."],
     ["World War I.", "The end.", "It has Vitamin C.", "It helps."],
     ["Samuel J. St. Clere Raymond died.", "In Jan. 1900 he was 80."],
     ["J. A. Smith Jr. wrote it.", "A. B. Ray read it."],
@@ -57,6 +58,10 @@ def test_chinese_sentences_need_no_space(sentences):
     text = "".join(sentences).replace("。He left.", "。 He left. ")
 
     assert split_sentences(text) == sentences
+
+
+def test_a_number_after_blanks_is_no_sentence():
+    assert split_sentences("          12. The point.") == ["12. The point."]
 
 
 @pytest.mark.parametrize("text", ["", " ", "\u3000\n", "\t"])
