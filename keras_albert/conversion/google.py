@@ -1,199 +1,264 @@
-"""Checkpoints of Google's TF1 code, `google-research/albert`."""
+"""Checkpoints of Google's TF1 code, `google-research/albert`, in and out.
+
+Also those of TF-Hub modules, whose `variables/` folder is such a checkpoint.
+"""
 
 import json
+import re
 from pathlib import Path
 
-from keras_albert.conversion.weight_table import assign_weights
-from keras_albert.models.backbone import AlbertBackbone
-from keras_albert.models.pretrainer import AlbertPretrainer
+import numpy as np
+from keras import ops
 
-# Google's name of an argument -> ours; `None` = left out on purpose.
-ARGUMENTS = {
-    "vocab_size": "vocabulary_size",
-    "embedding_size": "embedding_dim",
-    "hidden_size": "hidden_dim",
-    "num_hidden_layers": "num_layers",
-    "num_hidden_groups": "num_groups",
-    "num_attention_heads": "num_heads",
-    "intermediate_size": "intermediate_dim",
-    "inner_group_num": "num_inner_repetitions",
-    "hidden_act": "activation",
-    "max_position_embeddings": "max_sequence_length",
-    "type_vocab_size": "num_segments",
-    "hidden_dropout_prob": "hidden_dropout",
-    "attention_probs_dropout_prob": "attention_dropout",
-    "initializer_range": "initializer_range",
-    # Left-overs of experiments, unused by Google's modeling.py.
-    "net_structure_type": None,
-    "layers_to_keep": None,
-    "gap_size": None,
-    "num_memory_blocks": None,
-    "down_scale_factor": None,
-}
+from keras_albert.conversion import google_names
+from keras_albert.conversion.configurations import ARGUMENTS
+from keras_albert.conversion.configurations import arguments_of
+from keras_albert.conversion.configurations import google_group
+from keras_albert.conversion.configurations import settle_groups
+from keras_albert.conversion.configurations import their_config
+from keras_albert.conversion.configurations import without_v2_dropout
+from keras_albert.conversion.model_variables import model_variables
+from keras_albert.conversion.source import Source
+from keras_albert.conversion.source import load
+from keras_albert.conversion.weight_files import RenamedFile
+from keras_albert.conversion.weight_files import TensorFlowCheckpoint
+from keras_albert.conversion.weight_table import variable_as
 
+CONFIG_FILE = "albert_config.json"
+PREFIX = "model.ckpt"
+
+# Left-overs of experiments and of BERT that change nothing.
+IGNORED = (
+    "net_structure_type",
+    "layers_to_keep",
+    "gap_size",
+    "num_memory_blocks",
+    "down_scale_factor",
+    "directionality",
+    "pooler_fc_size",
+    "pooler_num_attention_heads",
+    "pooler_num_fc_layers",
+    "pooler_size_per_head",
+    "pooler_type",
+    "ln_type",
+)
 # Google's "gelu" is the tanh approximation.
 ACTIVATIONS = {"gelu": "gelu_tanh", "relu": "relu", "tanh": "tanh"}
+# About the most that is held at once when a checkpoint is written.
+PART_BYTES = 2**27
 
 
-def google_config_to_arguments(config):
+def google_config_to_arguments(config, where="Google's configuration"):
     """Returns the arguments of `AlbertBackbone` for Google's configuration.
 
     Args:
         config: dict, the content of an `albert_config.json`.
+        where: string. Names the file in errors.
 
     Raises:
-        ValueError: for a key or an activation that is not known.
+        ValueError: for a key or an activation that is not known, or a
+            missing key.
     """
-    unknown = sorted(set(config) - set(ARGUMENTS))
+    known = [*their_keys(), *IGNORED]
+    unknown = sorted(set(config) - set(known))
     if unknown:
         raise ValueError(
-            "Unknown keys in Google's configuration: "
-            f"{', '.join(unknown)}. Known keys: {', '.join(ARGUMENTS)}. "
-            "Remove the key if it does not change the model."
+            f"Unknown keys in {where}: {', '.join(unknown)}. Known keys: "
+            f"{', '.join(known)}. Remove the key if it does not change the "
+            "model."
         )
-    arguments = {
-        ARGUMENTS[key]: value
-        for key, value in config.items()
-        if ARGUMENTS[key] is not None
-    }
-    activation = arguments.get("activation", "gelu")
-    if activation not in ACTIVATIONS:
+    if config.get("ln_type", "postln") != "postln":
         raise ValueError(
-            f"Unknown activation {activation!r} in Google's configuration. "
-            f"Expected one of {', '.join(ACTIVATIONS)}."
+            f"{where} says ln_type={config['ln_type']!r}: this model "
+            "normalises before each block. An ALBERT does so after it, so "
+            "this variant cannot be converted."
         )
-    return {**arguments, "activation": ACTIVATIONS[activation]}
+    return arguments_of(config, ACTIVATIONS, where)
 
 
-def google_weight_table(pretrainer):
-    """Returns Google's name for each variable of a pretrainer.
+def their_keys():
+    """Returns Google's keys that say something about the model."""
+    return [key for key in ARGUMENTS if key != "layer_norm_eps"]
+
+
+def google_source(prefix, config_file, tokenizer=None, kind="google"):
+    """Opens a checkpoint of Google's.
 
     Args:
-        pretrainer: `AlbertPretrainer` with `sharing="all"`.
+        prefix: path of the checkpoint without `.index`.
+        config_file: path of its `albert_config.json`.
+        tokenizer: a tokenizer of ours, or `None`.
+        kind: string. The format's name in reports.
 
     Returns:
-        List of `(name, variable, transform)`, see `assign_weights`.
+        `Source`.
+
+    Raises:
+        ValueError: for a damaged file, an unknown configuration, or names of
+            which no ALBERT can be made.
     """
-    backbone = pretrainer.backbone
-    return [
-        *_embedding_rows(backbone.embeddings),
-        *_encoder_rows(backbone.encoder),
-        *_dense_rows("bert/pooler/dense", backbone.pooler),
-        *_head_rows(pretrainer),
-    ]
+    prefix, config_file = Path(prefix), Path(config_file)
+    config = json.loads(config_file.read_text(encoding="utf-8"))
+    arguments = google_config_to_arguments(config, str(config_file))
+    arguments, groups = settle_groups(arguments, google_group)
+    arguments, notes = without_v2_dropout(
+        arguments, [prefix.name, *(p.name for p in config_file.parents[:2])]
+    )
+    file = TensorFlowCheckpoint(prefix)
+    skipped = google_names.skipped_variables(file.shapes)
+    names = google_names.spelled_as_google(
+        [name for name in file.shapes if name not in skipped]
+    )
+    weights = RenamedFile(file, _renumbered(names, groups))
+    task, task_arguments = _task_of(weights.shapes)
+    return Source(
+        kind=kind,
+        arguments=arguments,
+        names=google_names.GOOGLE,
+        weights=weights,
+        task=task,
+        task_arguments=task_arguments,
+        skipped=skipped,
+        kept={
+            name: "question answering head, for which there is no model here"
+            for name in names
+            if google_names.SPAN_HEADS.match(name)
+        },
+        tokenizer=tokenizer,
+        notes=notes,
+    )
 
 
-def load_google_checkpoint(folder, prefix="model.ckpt"):
+def load_google_checkpoint(folder, prefix=PREFIX):
     """Returns a pretrainer with the weights of a Google checkpoint.
 
     Args:
         folder: path of the folder holding `albert_config.json` and the
-            checkpoint, pretraining heads included.
+            checkpoint.
         prefix: string. Name of the checkpoint in the folder.
 
     Raises:
         FileNotFoundError: if either file is missing.
         ValueError: if the checkpoint does not fit its configuration.
     """
-    import tensorflow as tf
-
     folder = Path(folder)
-    for name in ("albert_config.json", f"{prefix}.index"):
+    for name in (CONFIG_FILE, f"{prefix}.index"):
         if not (folder / name).is_file():
             raise FileNotFoundError(
                 f"{folder / name} is missing. Expected a folder with "
-                f"albert_config.json and the checkpoint {prefix}."
+                f"{CONFIG_FILE} and the checkpoint {prefix}."
             )
-    config = json.loads((folder / "albert_config.json").read_text())
-    backbone = AlbertBackbone(**google_config_to_arguments(config))
-    pretrainer = AlbertPretrainer(backbone)
-    reader = tf.train.load_checkpoint(str(folder / prefix))
-    source = {
-        name: reader.get_tensor(name)
-        for name in reader.get_variable_to_shape_map()
-    }
-    assign_weights(google_weight_table(pretrainer), source)
-    return pretrainer
+    source = google_source(folder / prefix, folder / CONFIG_FILE)
+    return load(source, task="pretrainer").model
 
 
-def _embedding_rows(embeddings):
-    scope = "bert/embeddings"
-    rows = [
-        (
-            f"{scope}/word_embeddings",
-            embeddings.token_embedding.embeddings,
-            None,
-        ),
-        (
-            f"{scope}/token_type_embeddings",
-            embeddings.segment_embedding.embeddings,
-            None,
-        ),
-        (f"{scope}/position_embeddings", embeddings.position_embedding, None),
-        *_norm_rows(f"{scope}/LayerNorm", embeddings.layer_norm),
-    ]
-    if embeddings.projection is not None:
-        rows += _dense_rows(
-            "bert/encoder/embedding_hidden_mapping_in", embeddings.projection
+def write_google(converted, folder):
+    """Writes a model as a TF1 checkpoint with Google's names.
+
+    Args:
+        converted: `Converted`.
+        folder: path of a folder that exists.
+
+    Raises:
+        ValueError: if Google's code has not this model.
+    """
+    folder, model = Path(folder), converted.model
+    backbone = getattr(model, "backbone", model)
+    config = their_config(backbone, ACTIVATIONS)
+    if config.pop("layer_norm_eps") != 1e-12:
+        raise ValueError(
+            "Google's code has a fixed normalisation epsilon of 1e-12. "
+            f"Received: layer_norm_epsilon={backbone.layer_norm_epsilon}."
         )
-    return rows
+    write_checkpoint(folder / PREFIX, _weights_to_write(converted))
+    text = json.dumps(config, indent=2) + "\n"
+    (folder / CONFIG_FILE).write_text(text, encoding="utf-8")
 
 
-def _encoder_rows(encoder):
-    rows = []
-    for index, layer in enumerate(encoder.transformer_layers):
-        group, inner = divmod(index, encoder.num_inner_repetitions)
-        scope = f"bert/encoder/transformer/group_{group}/inner_group_{inner}"
-        attention, feed_forward = layer.self_attention, layer.feed_forward
-        rows += [
-            *_dense_rows(f"{scope}/attention_1/self/query", attention.query),
-            *_dense_rows(f"{scope}/attention_1/self/key", attention.key),
-            *_dense_rows(f"{scope}/attention_1/self/value", attention.value),
-            *_dense_rows(
-                f"{scope}/attention_1/output/dense",
-                attention.attention_output,
-            ),
-            *_norm_rows(f"{scope}/LayerNorm", attention.layer_norm),
-            *_dense_rows(
-                f"{scope}/ffn_1/intermediate/dense", feed_forward.intermediate
-            ),
-            *_dense_rows(
-                f"{scope}/ffn_1/intermediate/output/dense",
-                feed_forward.feed_forward_output,
-            ),
-            *_norm_rows(f"{scope}/LayerNorm_1", feed_forward.layer_norm),
-        ]
-    return rows
+def _weights_to_write(converted):
+    """Yields `(Google's name, shape, function that gives the array)`."""
+    variables = model_variables(converted.model)
+    for name in converted.added_here("google"):
+        del variables[name]
+    backbone = getattr(converted.model, "backbone", converted.model)
+    if backbone.embedding_dim == backbone.hidden_dim:
+        _drop_identity_projection(variables)
+    for name, variable in variables.items():
+        theirs, form = google_names.GOOGLE.row(name)
+        yield theirs, *variable_as(variable, form)
+    for name, array in converted.kept_from("google").items():
+        yield name, array.shape, lambda array=array: array
 
 
-def _head_rows(pretrainer):
-    masked_lm = pretrainer.masked_lm_head
-    order = pretrainer.sentence_order_head.logits
-    return [
-        *_dense_rows("cls/predictions/transform/dense", masked_lm.transform),
-        *_norm_rows(
-            "cls/predictions/transform/LayerNorm", masked_lm.layer_norm
-        ),
-        ("cls/predictions/output_bias", masked_lm.output_bias, None),
-        # Google multiplies by the transposed kernel.
-        ("cls/seq_relationship/output_weights", order.kernel, _transpose),
-        ("cls/seq_relationship/output_bias", order.bias, None),
-    ]
+def _drop_identity_projection(variables):
+    kernel = variables.pop("embeddings/projection/kernel", None)
+    bias = variables.pop("embeddings/projection/bias", None)
+    if kernel is None:
+        return
+    kernel, bias = ops.convert_to_numpy(kernel), ops.convert_to_numpy(bias)
+    if not (np.array_equal(kernel, np.eye(len(kernel))) and not bias.any()):
+        raise ValueError(
+            "Google's code has no projection of the embedding where E equals "
+            f"H. Received: a trained projection and E = H = {len(kernel)}."
+        )
 
 
-def _dense_rows(scope, dense):
-    return [
-        (f"{scope}/kernel", dense.kernel, None),
-        (f"{scope}/bias", dense.bias, None),
-    ]
+def write_checkpoint(prefix, weights):
+    """Writes arrays as a TensorFlow checkpoint, a part at a time.
+
+    Args:
+        prefix: path of the checkpoint without `.index`.
+        weights: iterable of `(name, shape, read)`; `read()` gives the array.
+    """
+    import tensorflow as tf
+
+    parts = []
+    for number, members in enumerate(_parts(weights)):
+        parts.append(f"{prefix}_temp/part-{number:05d}")
+        with tf.device("cpu"):
+            tf.raw_ops.SaveV2(
+                prefix=parts[-1],
+                tensor_names=[name for name, _, _ in members],
+                shape_and_slices=[""] * len(members),
+                tensors=[tf.constant(read()) for _, _, read in members],
+            )
+    tf.raw_ops.MergeV2Checkpoints(
+        checkpoint_prefixes=parts,
+        destination_prefix=str(prefix),
+        delete_old_dirs=True,
+    )
+    state = f'model_checkpoint_path: "{Path(prefix).name}"\n'
+    Path(prefix).with_name("checkpoint").write_text(state)
 
 
-def _norm_rows(scope, norm):
-    return [
-        (f"{scope}/gamma", norm.gamma, None),
-        (f"{scope}/beta", norm.beta, None),
-    ]
+def _parts(weights):
+    part, size = [], 0
+    for weight in weights:
+        part.append(weight)
+        size += 4 * int(np.prod(weight[1]))
+        if size >= PART_BYTES:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
 
 
-def _transpose(array):
-    return array.T
+def _renumbered(names, groups):
+    """Numbers the groups as ours, where some of theirs are never called."""
+    places = {group: place for place, group in enumerate(groups)}
+
+    def ours(match):
+        return f"/group_{places.get(int(match[1]), match[1])}/"
+
+    return {
+        re.sub(r"/group_(\d+)/", ours, name): theirs
+        for name, theirs in names.items()
+    }
+
+
+def _task_of(shapes):
+    if "output_weights" in shapes:
+        return "classifier", {"num_classes": shapes["output_weights"][0]}
+    if any(name.startswith("cls/predictions/") for name in shapes):
+        return "pretrainer", {}
+    return "backbone", {}

@@ -1,164 +1,406 @@
-"""Names of Hugging Face's `transformers` ALBERT, `AlbertForPreTraining`."""
+"""Folders of Hugging Face's `transformers` ALBERT, in and out."""
 
-# Hugging Face's name of an argument -> ours.
-ARGUMENTS = {
-    "vocab_size": "vocabulary_size",
-    "embedding_size": "embedding_dim",
-    "hidden_size": "hidden_dim",
-    "num_hidden_layers": "num_layers",
-    "num_hidden_groups": "num_groups",
-    "num_attention_heads": "num_heads",
-    "intermediate_size": "intermediate_dim",
-    "inner_group_num": "num_inner_repetitions",
-    "hidden_act": "activation",
-    "max_position_embeddings": "max_sequence_length",
-    "type_vocab_size": "num_segments",
-    "hidden_dropout_prob": "hidden_dropout",
-    "attention_probs_dropout_prob": "attention_dropout",
-    "initializer_range": "initializer_range",
-    "layer_norm_eps": "layer_norm_epsilon",
-}
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+
+from keras_albert.conversion.configurations import ARGUMENTS
+from keras_albert.conversion.configurations import arguments_of
+from keras_albert.conversion.configurations import hugging_face_group
+from keras_albert.conversion.configurations import settle_groups
+from keras_albert.conversion.configurations import their_config
+from keras_albert.conversion.configurations import without_v2_dropout
+from keras_albert.conversion.model_variables import model_variables
+from keras_albert.conversion.source import Source
+from keras_albert.conversion.weight_files import RenamedFile
+from keras_albert.conversion.weight_files import TorchFile
+from keras_albert.conversion.weight_files import open_safetensors
+from keras_albert.conversion.weight_files import write_safetensors
+from keras_albert.conversion.weight_table import AS_IS
+from keras_albert.conversion.weight_table import TRANSPOSED
+from keras_albert.conversion.weight_table import WeightNames
+from keras_albert.conversion.weight_table import variable_as
+from keras_albert.models.pretrainer import AlbertPretrainer
+from keras_albert.models.text_classifier import AlbertTextClassifier
+
+CONFIG_FILE = "config.json"
+WEIGHT_FILES = (
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model.bin",
+)
 
 # There "gelu" is the exact form and "gelu_new" Google's.
 ACTIVATIONS = {
-    "gelu": "gelu_erf",
     "gelu_new": "gelu_tanh",
+    "gelu": "gelu_erf",
     "gelu_pytorch_tanh": "gelu_tanh",
     "relu": "relu",
     "silu": "silu",
+    "swish": "silu",
     "tanh": "tanh",
 }
 
-# Tied to the word embedding, or constants: nothing is lost without them.
-SKIPPED = (
+_LAYER = "albert.encoder.albert_layer_groups.{group}.albert_layers.{inner}"
+
+HUGGING_FACE = WeightNames(
+    scopes={
+        "embeddings/norm": "albert.embeddings.LayerNorm",
+        "embeddings/projection": "albert.encoder.embedding_hidden_mapping_in",
+        "layers/query": f"{_LAYER}.attention.query",
+        "layers/key": f"{_LAYER}.attention.key",
+        "layers/value": f"{_LAYER}.attention.value",
+        "layers/attention_output": f"{_LAYER}.attention.dense",
+        "layers/attention_norm": f"{_LAYER}.attention.LayerNorm",
+        "layers/intermediate": f"{_LAYER}.ffn",
+        "layers/feed_forward_output": f"{_LAYER}.ffn_output",
+        "layers/feed_forward_norm": f"{_LAYER}.full_layer_layer_norm",
+        "pooler": "albert.pooler",
+        "masked_lm/transform": "predictions.dense",
+        "masked_lm/norm": "predictions.LayerNorm",
+        "sentence_order": "sop_classifier.classifier",
+        "classifier": "classifier",
+    },
+    leaves={
+        # PyTorch keeps a linear layer's kernel as (outputs, inputs).
+        "kernel": (".weight", TRANSPOSED),
+        "bias": (".bias", AS_IS),
+        "gamma": (".weight", AS_IS),
+        "beta": (".bias", AS_IS),
+    },
+    exact={
+        "embeddings/tokens/table": (
+            "albert.embeddings.word_embeddings.weight",
+            AS_IS,
+        ),
+        "embeddings/positions/table": (
+            "albert.embeddings.position_embeddings.weight",
+            AS_IS,
+        ),
+        "embeddings/segments/table": (
+            "albert.embeddings.token_type_embeddings.weight",
+            AS_IS,
+        ),
+        "masked_lm/output/bias": ("predictions.bias", AS_IS),
+    },
+)
+
+# Which of our models each of their classes becomes. The heads of the others
+# have no model here: their encoder is converted, the head kept aside.
+TASKS = {
+    "AlbertModel": "backbone",
+    "AlbertForPreTraining": "pretrainer",
+    "AlbertForMaskedLM": "pretrainer",
+    "AlbertForSequenceClassification": "classifier",
+    "AlbertForTokenClassification": "backbone",
+    "AlbertForQuestionAnswering": "backbone",
+    "AlbertForMultipleChoice": "backbone",
+}
+# What the first part of a name says about it.
+HEADS = {
+    "predictions": "masked language model",
+    "sop_classifier": "sentence order",
+    "classifier": "classification",
+    "qa_outputs": "question answering",
+}
+HEADS_OF_TASK = {
+    "backbone": (),
+    "pretrainer": ("predictions", "sop_classifier"),
+    "classifier": ("classifier",),
+}
+# Two names of one tensor there; either may be the one in the file.
+TIED = {
+    "predictions.decoder.weight": "albert.embeddings.word_embeddings.weight",
+    "predictions.decoder.bias": "predictions.bias",
+}
+BUFFERS = (
     "albert.embeddings.position_ids",
     "albert.embeddings.token_type_ids",
-    "predictions.decoder.weight",
-    "predictions.decoder.bias",
 )
 
 
-def hugging_face_config_to_arguments(config):
+def hugging_face_source(folder, tokenizer=None, name=None):
+    """Opens a folder of Hugging Face's.
+
+    Args:
+        folder: path of a folder with `config.json` and the weights.
+        tokenizer: a tokenizer of ours, or `None`.
+        name: string or `None`. What the model is called where it came from.
+
+    Returns:
+        `Source`.
+
+    Raises:
+        FileNotFoundError: if the weights are not there.
+        ValueError: for a damaged file or a model that is no ALBERT.
+    """
+    folder = Path(folder)
+    file = folder / CONFIG_FILE
+    config = json.loads(file.read_text(encoding="utf-8"))
+    arguments = hugging_face_config_to_arguments(config, str(file))
+    arguments, groups = settle_groups(arguments, hugging_face_group)
+    names = [folder.name, name or "", str(config.get("_name_or_path", ""))]
+    arguments, notes = without_v2_dropout(arguments, names)
+    weights = _usual_names(_open_weights(folder), groups)
+    architecture = _architecture(config, weights.shapes)
+    task = TASKS[architecture]
+    skipped = _skipped(weights)
+    return Source(
+        kind="hugging_face",
+        arguments=arguments,
+        names=HUGGING_FACE,
+        weights=weights,
+        task=task,
+        task_arguments=_task_arguments(config, task, weights.shapes),
+        skipped=skipped,
+        kept=_kept(set(weights.shapes) - set(skipped), task),
+        tokenizer=tokenizer,
+        architecture=architecture,
+        settings={k: v for k, v in config.items() if k not in ARGUMENTS},
+        notes=notes,
+    )
+
+
+def hugging_face_config_to_arguments(
+    config, where="the Hugging Face configuration"
+):
     """Returns the arguments of `AlbertBackbone` for a `config.json`.
 
     Args:
         config: dict. Keys that say nothing about the encoder are ignored:
             the file also holds tokenizer and task settings.
+        where: string. Names the file in errors.
 
     Raises:
-        ValueError: for a missing key or an activation that is not known.
+        ValueError: for a missing key, another kind of model, or an
+            activation that is not known.
     """
-    missing = sorted(set(ARGUMENTS) - set(config))
-    if missing:
+    kind = config.get("model_type", "albert")
+    if kind != "albert":
         raise ValueError(
-            "Keys are missing in the Hugging Face configuration: "
-            f"{', '.join(missing)}. Is it an ALBERT's config.json?"
+            f"{where} describes a {kind!r} model. Expected 'albert'; other "
+            "models have other layers and cannot be converted."
         )
-    arguments = {ours: config[theirs] for theirs, ours in ARGUMENTS.items()}
-    activation = arguments["activation"]
-    if activation not in ACTIVATIONS:
+    position = config.get("position_embedding_type", "absolute")
+    if position != "absolute":
         raise ValueError(
-            f"Unknown activation {activation!r} in the Hugging Face "
-            f"configuration. Expected one of {', '.join(ACTIVATIONS)}."
+            f"{where} says position_embedding_type={position!r}. Only "
+            "'absolute', the published models' kind, can be converted."
         )
+    if config.get("quantization_config"):
+        raise ValueError(
+            f"{where} describes a quantized model, whose weights are no "
+            "numbers to train from. Convert the original and quantize it "
+            "here."
+        )
+    # Their defaults: `transformers` leaves out what equals them.
+    config = {"hidden_act": "gelu_new", "layer_norm_eps": 1e-12, **config}
     return {
-        **arguments,
-        "activation": ACTIVATIONS[activation],
+        **arguments_of(config, ACTIVATIONS, where),
         # They project even where E equals H.
         "use_embedding_projection": True,
     }
 
 
-def hugging_face_weight_table(pretrainer):
-    """Returns Hugging Face's name for each variable of a pretrainer.
+def write_hugging_face(converted, folder):
+    """Writes a folder that `transformers.Albert*.from_pretrained` loads.
 
     Args:
-        pretrainer: `AlbertPretrainer` with `sharing="all"`.
+        converted: `Converted`.
+        folder: path of a folder that exists.
 
     Returns:
-        List of `(name, variable, transform)`, see `assign_weights`.
+        String. The class of `transformers` that it holds.
     """
-    backbone = pretrainer.backbone
-    masked_lm = pretrainer.masked_lm_head
-    return [
-        *_embedding_rows(backbone.embeddings),
-        *_encoder_rows(backbone.encoder),
-        *_dense_rows("albert.pooler", backbone.pooler),
-        *_dense_rows("predictions.dense", masked_lm.transform),
-        *_norm_rows("predictions.LayerNorm", masked_lm.layer_norm),
-        ("predictions.bias", masked_lm.output_bias, None),
-        *_dense_rows(
-            "sop_classifier.classifier", pretrainer.sentence_order_head.logits
-        ),
-    ]
+    folder = Path(folder)
+    architecture = _architecture_to_write(converted)
+    weights = {
+        name: (shape, read)
+        for name, shape, read in _weights_to_write(converted, architecture)
+    }
+    config = _config_to_write(converted, architecture)
+    text = json.dumps(config, indent=2, ensure_ascii=False) + "\n"
+    (folder / CONFIG_FILE).write_text(text, encoding="utf-8")
+    write_safetensors(
+        folder / WEIGHT_FILES[0],
+        {name: shape for name, (shape, _) in weights.items()},
+        lambda name: weights[name][1](),
+    )
+    return architecture
 
 
-def _embedding_rows(embeddings):
-    scope = "albert.embeddings"
-    return [
-        (
-            f"{scope}.word_embeddings.weight",
-            embeddings.token_embedding.embeddings,
-            None,
-        ),
-        (
-            f"{scope}.token_type_embeddings.weight",
-            embeddings.segment_embedding.embeddings,
-            None,
-        ),
-        (
-            f"{scope}.position_embeddings.weight",
-            embeddings.position_embedding,
-            None,
-        ),
-        *_norm_rows(f"{scope}.LayerNorm", embeddings.layer_norm),
-        *_dense_rows(
-            "albert.encoder.embedding_hidden_mapping_in", embeddings.projection
-        ),
-    ]
-
-
-def _encoder_rows(encoder):
-    rows = []
-    for index, layer in enumerate(encoder.transformer_layers):
-        group, inner = divmod(index, encoder.num_inner_repetitions)
-        scope = (
-            f"albert.encoder.albert_layer_groups.{group}.albert_layers.{inner}"
+def _open_weights(folder):
+    present = [n for n in WEIGHT_FILES if (folder / n).is_file()]
+    if not present:
+        raise FileNotFoundError(
+            f"{folder} holds no weights. Expected one of "
+            f"{', '.join(WEIGHT_FILES)}."
         )
-        attention, feed_forward = layer.self_attention, layer.feed_forward
-        rows += [
-            *_dense_rows(f"{scope}.attention.query", attention.query),
-            *_dense_rows(f"{scope}.attention.key", attention.key),
-            *_dense_rows(f"{scope}.attention.value", attention.value),
-            *_dense_rows(
-                f"{scope}.attention.dense", attention.attention_output
-            ),
-            *_norm_rows(f"{scope}.attention.LayerNorm", attention.layer_norm),
-            *_dense_rows(f"{scope}.ffn", feed_forward.intermediate),
-            *_dense_rows(
-                f"{scope}.ffn_output", feed_forward.feed_forward_output
-            ),
-            *_norm_rows(
-                f"{scope}.full_layer_layer_norm", feed_forward.layer_norm
-            ),
-        ]
-    return rows
+    file = folder / present[0]
+    if file.suffix == ".bin":
+        return TorchFile(file)
+    return open_safetensors(file)
 
 
-def _dense_rows(scope, dense):
-    return [
-        (f"{scope}.weight", dense.kernel, _transpose),
-        (f"{scope}.bias", dense.bias, None),
-    ]
+def _usual_names(file, groups):
+    """Names the weights as in the class with all heads, groups as ours."""
+    has_prefix = any(name.startswith("albert.") for name in file.shapes)
+    places = {group: place for place, group in enumerate(groups)}
+
+    def group(match):
+        number = int(match[1])
+        # A group without a place is never called; it is skipped later.
+        return f"albert_layer_groups.{places.get(number, f'unused{number}')}."
+
+    names = {}
+    for name in file.shapes:
+        usual = name if has_prefix or _is_head(name) else f"albert.{name}"
+        usual = re.sub(r"\.gamma$", ".weight", usual)
+        usual = re.sub(r"\.beta$", ".bias", usual)
+        names[re.sub(r"albert_layer_groups\.(\d+)\.", group, usual)] = name
+    for theirs, ours in TIED.items():
+        if theirs in names and ours not in names:
+            names[ours] = names.pop(theirs)
+    return RenamedFile(file, names)
 
 
-def _norm_rows(scope, norm):
-    return [
-        (f"{scope}.weight", norm.gamma, None),
-        (f"{scope}.bias", norm.beta, None),
-    ]
+def _is_head(name):
+    return name.partition(".")[0] in HEADS
 
 
-def _transpose(array):
-    # PyTorch keeps a linear layer's kernel as (outputs, inputs).
-    return array.T
+def _architecture(config, shapes):
+    named = (config.get("architectures") or [None])[0]
+    if named in TASKS:
+        return named
+    if named is not None:
+        raise ValueError(
+            f"The configuration names the class {named!r}. Known classes: "
+            f"{', '.join(TASKS)}."
+        )
+    heads = {name.partition(".")[0] for name in shapes if _is_head(name)}
+    if "qa_outputs" in heads:
+        return "AlbertForQuestionAnswering"
+    if "classifier" in heads:
+        pooled = "albert.pooler.weight" in shapes
+        kind = "Sequence" if pooled else "Token"
+        return f"AlbertFor{kind}Classification"
+    if "sop_classifier" in heads:
+        return "AlbertForPreTraining"
+    return "AlbertForMaskedLM" if heads else "AlbertModel"
+
+
+def _skipped(weights):
+    skipped = {
+        name: "a constant, no weight"
+        for name in BUFFERS
+        if name in weights.shapes
+    }
+    for name, original in TIED.items():
+        if name not in weights.shapes:
+            continue
+        if not np.array_equal(weights.read(name), weights.read(original)):
+            raise ValueError(
+                f"{weights.spelled(name)} and {weights.spelled(original)} "
+                "differ, so this model does not tie its output to its "
+                "embedding as an ALBERT does. It cannot be converted."
+            )
+        skipped[name] = f"the same tensor as {original}"
+    for name in weights.shapes:
+        if "albert_layer_groups.unused" in name:
+            skipped[name] = "a group that no layer call uses"
+    return skipped
+
+
+def _kept(names, task):
+    return {
+        name: f"{HEADS[head]} head, for which there is no model here"
+        for name in sorted(names)
+        if (head := name.partition(".")[0]) in HEADS
+        and head not in HEADS_OF_TASK[task]
+    }
+
+
+def _task_arguments(config, task, shapes):
+    if task != "classifier":
+        return {}
+    dropout = config.get("classifier_dropout_prob", 0.1)
+    if dropout is None:
+        dropout = config.get("hidden_dropout_prob", 0.0)
+    classes = shapes.get("classifier.weight", (2,))[0]
+    return {
+        "num_classes": classes,
+        "labels": _labels(config.get("id2label"), classes),
+        "dropout": dropout,
+    }
+
+
+def _labels(id2label, classes):
+    """The names of the classes, unless they are only numbered."""
+    labels = {int(i): str(name) for i, name in (id2label or {}).items()}
+    if set(labels) != set(range(classes)):
+        return None
+    if all(name == f"LABEL_{i}" for i, name in labels.items()):
+        return None
+    return [labels[i] for i in range(classes)]
+
+
+def _architecture_to_write(converted):
+    if converted.kind == "hugging_face" and converted.architecture:
+        return converted.architecture
+    if isinstance(converted.model, AlbertPretrainer):
+        return "AlbertForPreTraining"
+    if isinstance(converted.model, AlbertTextClassifier):
+        return "AlbertForSequenceClassification"
+    return "AlbertModel"
+
+
+def _weights_to_write(converted, architecture):
+    """Yields `(their name, shape, function that gives the array)`."""
+    variables = model_variables(converted.model)
+    for name in converted.added_here("hugging_face"):
+        del variables[name]
+    # Their bare model has no prefix.
+    prefix = "albert." if architecture == "AlbertModel" else ""
+    for name, variable in variables.items():
+        theirs, form = HUGGING_FACE.row(name)
+        yield theirs.removeprefix(prefix), *variable_as(variable, form)
+    if "embeddings/projection/kernel" not in variables:
+        yield from _identity_projection(converted.model, prefix)
+    for name, array in converted.kept_from("hugging_face").items():
+        yield name, array.shape, lambda array=array: array
+
+
+def _identity_projection(model, prefix):
+    """They always project; where we do not, the identity is the same."""
+    width = getattr(model, "backbone", model).hidden_dim
+    scope = HUGGING_FACE.scopes["embeddings/projection"].removeprefix(prefix)
+    yield f"{scope}.weight", (width, width), lambda: np.eye(width)
+    yield f"{scope}.bias", (width,), lambda: np.zeros(width)
+
+
+def _config_to_write(converted, architecture):
+    model = converted.model
+    backbone = getattr(model, "backbone", model)
+    config = {
+        # Labels of heads kept aside, and whatever else came with them.
+        **converted.settings_from("hugging_face"),
+        "architectures": [architecture],
+        "model_type": "albert",
+        **their_config(backbone, ACTIVATIONS),
+        "dtype": "float32",
+        "tie_word_embeddings": True,
+    }
+    config.pop("torch_dtype", None)
+    config.setdefault("classifier_dropout_prob", 0.1)
+    if converted.tokenizer is not None:
+        config["pad_token_id"] = converted.tokenizer.pad_token_id
+        config["bos_token_id"] = converted.tokenizer.cls_token_id
+        config["eos_token_id"] = converted.tokenizer.sep_token_id
+    if isinstance(model, AlbertTextClassifier):
+        names = model.labels or [f"LABEL_{i}" for i in range(model.num_classes)]
+        config["classifier_dropout_prob"] = model.dropout
+        config["id2label"] = {str(i): name for i, name in enumerate(names)}
+        config["label2id"] = {name: i for i, name in enumerate(names)}
+    return config

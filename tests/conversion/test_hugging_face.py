@@ -1,117 +1,321 @@
-"""`transformers` with the same weights, side by side."""
+"""`transformers` on the other side, with every head class it has."""
+
+import json
 
 import numpy as np
 import pytest
 
-from keras_albert.conversion.hugging_face import SKIPPED
+from keras_albert.conversion.hugging_face import TASKS
 from keras_albert.conversion.hugging_face import (
     hugging_face_config_to_arguments,
 )
-from keras_albert.conversion.hugging_face import hugging_face_weight_table
-from keras_albert.conversion.weight_table import assign_weights
-from keras_albert.models import AlbertBackbone
-from keras_albert.models import AlbertPretrainer
+from keras_albert.conversion.hugging_face import hugging_face_source
+from keras_albert.conversion.hugging_face import write_hugging_face
+from keras_albert.conversion.source import load
 from tests.checks import to_numpy
 
 torch = pytest.importorskip("torch", reason="needs torch to run their model")
 transformers = pytest.importorskip("transformers", reason="the other side")
+safetensors = pytest.importorskip("safetensors.torch", reason="their files")
 
-pytestmark = pytest.mark.every_backend
+from tests.conversion.their_models import CLASSES  # noqa: E402
+from tests.conversion.their_models import GROUPS  # noqa: E402
+from tests.conversion.their_models import batch  # noqa: E402
+from tests.conversion.their_models import run_theirs  # noqa: E402
+from tests.conversion.their_models import save_theirs  # noqa: E402
+from tests.conversion.their_models import their_model  # noqa: E402
 
-CONFIGURATIONS = [
-    {"hidden_act": "gelu_new"},
-    {"hidden_act": "gelu", "num_hidden_layers": 5},
-    {"hidden_act": "relu", "num_hidden_groups": 3, "inner_group_num": 2},
-    {"embedding_size": 24, "num_hidden_groups": 2, "num_hidden_layers": 4},
+CASES = [
+    *((name, {}) for name in CLASSES if name != "AlbertForPreTraining"),
+    ("AlbertForPreTraining", {"hidden_act": "gelu", **GROUPS}),
+    ("AlbertForSequenceClassification", {"num_labels": 5, **GROUPS}),
+    ("AlbertForPreTraining", {"hidden_act": "relu", "embedding_size": 24}),
 ]
 
 
-def their_model(seed, **overrides):
-    config = transformers.AlbertConfig(
-        **{
-            "vocab_size": 31,
-            "embedding_size": 7,
-            "hidden_size": 24,
-            "num_hidden_layers": 3,
-            "num_attention_heads": 3,
-            "intermediate_size": 37,
-            "max_position_embeddings": 17,
-            "hidden_dropout_prob": 0.0,
-            "attention_probs_dropout_prob": 0.0,
-            "hidden_act": "gelu_new",
-            **overrides,
-        }
+def close(ours, theirs):
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-5)
+
+
+def run_ours(converted, inputs):
+    """Our outputs under their names, with heads kept aside in NumPy."""
+    model = converted.model
+    backbone = getattr(model, "backbone", model)
+    encoded = to_numpy(backbone(inputs))
+    outputs = {"hidden": encoded["sequence_output"]}
+    pooled = encoded["pooled_output"]
+    task = TASKS[converted.architecture]
+    if "pooler" not in converted.report.new_heads:
+        outputs["pooler_output"] = pooled
+    if task == "pretrainer":
+        positions = np.tile(np.arange(11, dtype="int32"), (2, 1))
+        heads = to_numpy(model({**inputs, "mask_positions": positions}))
+        outputs["prediction_logits"] = outputs["logits"] = heads["masked_lm"]
+        outputs["sop_logits"] = heads["sentence_order"]
+    if task == "classifier":
+        outputs["logits"] = to_numpy(model(inputs))
+    for name in ("classifier", "qa_outputs"):
+        if f"{name}.weight" in converted.kept:
+            per_token = "Choice" not in converted.architecture
+            x = encoded["sequence_output"] if per_token else pooled
+            x = x @ converted.kept[f"{name}.weight"].T
+            outputs["logits"] = x + converted.kept[f"{name}.bias"]
+    if converted.architecture == "AlbertForMultipleChoice":
+        outputs["logits"] = outputs["logits"].reshape(1, -1)
+    if converted.architecture == "AlbertForQuestionAnswering":
+        logits = outputs["logits"]
+        outputs |= {"start_logits": logits[..., 0]}
+        outputs |= {"end_logits": logits[..., 1]}
+    outputs["last_hidden_state"] = outputs["hidden"]
+    return outputs
+
+
+@pytest.mark.every_backend
+@pytest.mark.parametrize(("name", "overrides"), CASES)
+def test_every_class_goes_in_and_out(tmp_path, name, overrides):
+    theirs = save_theirs(tmp_path / "theirs", name, **overrides)
+    inputs = batch()
+    real = inputs["padding_mask"].astype(bool)
+
+    converted = load(hugging_face_source(tmp_path / "theirs"))
+
+    ours, expected = run_ours(converted, inputs), run_theirs(theirs, inputs)
+    for output, value in expected.items():
+        cut = real if value.shape[:2] == real.shape else slice(None)
+        close(ours[output][cut], value[cut])
+
+    (tmp_path / "ours").mkdir()
+    assert write_hugging_face(converted, tmp_path / "ours") == name
+    before = safetensors.load_file(tmp_path / "theirs/model.safetensors")
+    after = safetensors.load_file(tmp_path / "ours/model.safetensors")
+    assert set(after) == set(before)
+    assert all(torch.equal(after[n], tensor) for n, tensor in before.items())
+    again, info = type(theirs).from_pretrained(
+        tmp_path / "ours", output_loading_info=True
     )
-    torch.manual_seed(seed)
-    model = transformers.AlbertForPreTraining(config).eval()
-    with torch.no_grad():
-        # Their biases start at zero and their norms at one, which would hide
-        # a wrong name.
-        for parameter in model.parameters():
-            parameter.add_(0.2 * torch.randn_like(parameter))
-    return model
+    assert not any(info.values())
+    for output, value in run_theirs(again.eval(), inputs).items():
+        # Equal weights; torch's sums depend on where they lie in memory.
+        np.testing.assert_allclose(value, expected[output], rtol=0, atol=1e-6)
 
 
-def our_model(theirs):
-    arguments = hugging_face_config_to_arguments(theirs.config.to_dict())
-    ours = AlbertPretrainer(AlbertBackbone(**arguments))
-    source = {k: v.numpy() for k, v in theirs.state_dict().items()}
-    assign_weights(hugging_face_weight_table(ours), source, skipped=SKIPPED)
-    return ours
+@pytest.mark.parametrize(
+    ("name", "new", "kept"),
+    [
+        ("AlbertForMaskedLM", ["pooler", "sentence_order"], []),
+        ("AlbertForPreTraining", [], []),
+        ("AlbertForSequenceClassification", [], []),
+        (
+            "AlbertForQuestionAnswering",
+            ["pooler"],
+            ["qa_outputs.bias", "qa_outputs.weight"],
+        ),
+    ],
+)
+def test_new_heads_and_heads_kept_aside_are_named(tmp_path, name, new, kept):
+    theirs = save_theirs(tmp_path, name)
+
+    report = load(hugging_face_source(tmp_path)).report
+
+    assert report.new_heads == new
+    assert list(report.kept) == kept
+    read = {*report.loaded, *report.kept, *report.skipped}
+    assert read == set(safetensors.load_file(tmp_path / "model.safetensors"))
+    assert len(theirs.state_dict()) >= len(read)
 
 
-@pytest.mark.parametrize("overrides", CONFIGURATIONS)
-def test_hidden_states_and_heads_equal_transformers(overrides):
-    theirs = their_model(seed=3, **overrides)
-    ours = our_model(theirs)
-    generator = np.random.default_rng(4)
-    token_ids = generator.integers(0, 31, (2, 11))
-    segment_ids = generator.integers(0, 2, (2, 11))
-    padding_mask = np.ones((2, 11), "int64")
-    padding_mask[1, 6:] = 0
+def test_new_heads_are_drawn_from_the_seed(tmp_path):
+    save_theirs(tmp_path, "AlbertForMaskedLM")
 
-    with torch.no_grad():
-        expected = theirs(
-            input_ids=torch.tensor(token_ids),
-            token_type_ids=torch.tensor(segment_ids),
-            attention_mask=torch.tensor(padding_mask),
-            output_hidden_states=True,
-        )
-    inputs = {
-        "token_ids": token_ids.astype("int32"),
-        "segment_ids": segment_ids.astype("int32"),
-        "padding_mask": padding_mask.astype("int32"),
-        "mask_positions": np.tile(np.arange(11, dtype="int32"), (2, 1)),
+    kernels = [
+        load(hugging_face_source(tmp_path), seed=seed).model.backbone.pooler
+        for seed in (0, 0, 1)
+    ]
+
+    a, b, c = (to_numpy(dense.kernel.value) for dense in kernels)
+    np.testing.assert_array_equal(a, b)
+    assert np.abs(a - c).max() > 0
+    assert 0.01 < a.std() < 0.03
+    assert np.abs(a).max() <= 0.04 + 1e-6
+
+
+def test_labels_and_classifier_dropout_come_along(tmp_path):
+    names = ["bad", "so so", "good"]
+    save_theirs(
+        tmp_path,
+        "AlbertForSequenceClassification",
+        id2label=dict(enumerate(names)),
+        label2id={name: i for i, name in enumerate(names)},
+        classifier_dropout_prob=0.25,
+        hidden_dropout_prob=0.05,
+        attention_probs_dropout_prob=0.15,
+    )
+
+    converted = load(hugging_face_source(tmp_path))
+
+    assert converted.model.labels == names
+    assert converted.model.dropout == 0.25
+    assert converted.model.backbone.hidden_dropout == 0.05
+    assert converted.model.backbone.attention_dropout == 0.15
+    (tmp_path / "out").mkdir()
+    write_hugging_face(converted, tmp_path / "out")
+    config = transformers.AlbertConfig.from_pretrained(tmp_path / "out")
+    assert config.id2label == dict(enumerate(names))
+    assert config.classifier_dropout_prob == 0.25
+
+
+def test_labels_of_a_head_kept_aside_go_back_with_it(tmp_path):
+    names = {0: "O", 1: "B-PER", 2: "I-PER"}
+    save_theirs(tmp_path, "AlbertForTokenClassification", id2label=names)
+
+    converted = load(hugging_face_source(tmp_path))
+    (tmp_path / "out").mkdir()
+    write_hugging_face(converted, tmp_path / "out")
+
+    config = transformers.AlbertConfig.from_pretrained(tmp_path / "out")
+    assert config.id2label == names
+
+
+@pytest.mark.every_backend
+def test_a_model_of_ours_without_projection_gets_the_identity(tmp_path):
+    from tests.models.tiny_models import backbone_inputs
+    from tests.models.tiny_models import tiny_pretrainer
+
+    ours = tiny_pretrainer(embedding_dim=8, hidden_dim=8)
+    converted = converted_of(ours)
+    write_hugging_face(converted, tmp_path)
+
+    theirs = transformers.AlbertForPreTraining.from_pretrained(tmp_path)
+    inputs = backbone_inputs()
+    outputs = to_numpy(ours.backbone(inputs))["sequence_output"]
+    real = inputs["padding_mask"].astype(bool)
+    close(run_theirs(theirs.eval(), inputs)["hidden"][real], outputs[real])
+
+
+def converted_of(model):
+    from keras_albert.conversion.report import ConversionReport
+    from keras_albert.conversion.source import Converted
+
+    return Converted(model, None, ConversionReport(), {}, "preset")
+
+
+def test_old_files_load(tmp_path):
+    """`pytorch_model.bin` with tied tensors, buffers and older names."""
+    theirs = their_model()
+    state = dict(theirs.state_dict())
+    assert "predictions.decoder.weight" in state
+    state["albert.embeddings.position_ids"] = torch.arange(17)[None]
+    for name in list(state):
+        if "embeddings.LayerNorm" in name:
+            old = name.replace("weight", "gamma").replace("bias", "beta")
+            state[old] = state.pop(name)
+    theirs.config.save_pretrained(tmp_path)
+    torch.save(state, tmp_path / "pytorch_model.bin")
+
+    converted = load(hugging_face_source(tmp_path))
+
+    assert converted.report.skipped == {
+        "albert.embeddings.position_ids": "a constant, no weight",
+        "predictions.decoder.weight": (
+            "the same tensor as albert.embeddings.word_embeddings.weight"
+        ),
+        "predictions.decoder.bias": "the same tensor as predictions.bias",
     }
-    outputs = to_numpy(ours(inputs))
-
-    real = padding_mask.astype(bool)
-    np.testing.assert_allclose(
-        outputs["masked_lm"][real],
-        expected.prediction_logits.numpy()[real],
-        rtol=0,
-        atol=1e-5,
-    )
-    np.testing.assert_allclose(
-        outputs["sentence_order"],
-        expected.sop_logits.numpy(),
-        rtol=0,
-        atol=1e-5,
-    )
-    np.testing.assert_allclose(
-        to_numpy(ours.backbone.layer_outputs(inputs)[-1])[real],
-        expected.hidden_states[-1].numpy()[real],
-        rtol=0,
-        atol=1e-5,
+    assert "albert.embeddings.LayerNorm.gamma" in converted.report.loaded
+    inputs = batch()
+    converted.architecture = "AlbertForPreTraining"
+    close(
+        run_ours(converted, inputs)["sop_logits"],
+        run_theirs(theirs, inputs)["sop_logits"],
     )
 
 
-def test_missing_and_unknown_settings_are_named():
-    config = their_model(seed=0).config.to_dict()
+def test_a_pickle_that_runs_code_is_refused(tmp_path):
+    class Bomb:
+        def __reduce__(self):
+            return open, (str(tmp_path / "exploded"), "w")
 
-    with pytest.raises(ValueError, match="hidden_size"):
-        hugging_face_config_to_arguments(
-            {k: v for k, v in config.items() if k != "hidden_size"}
-        )
-    with pytest.raises(ValueError, match="'mish'"):
-        hugging_face_config_to_arguments({**config, "hidden_act": "mish"})
+    their_model().config.save_pretrained(tmp_path)
+    torch.save({"w": Bomb()}, tmp_path / "pytorch_model.bin")
+
+    with pytest.raises(ValueError, match="not a file of tensors alone"):
+        hugging_face_source(tmp_path)
+    assert not (tmp_path / "exploded").exists()
+
+
+def test_an_untied_output_is_refused(tmp_path):
+    theirs = their_model()
+    state = {k: v.clone() for k, v in theirs.state_dict().items()}
+    state["predictions.decoder.weight"] += 1
+    theirs.config.save_pretrained(tmp_path)
+    torch.save(state, tmp_path / "pytorch_model.bin")
+
+    with pytest.raises(ValueError, match="does not tie its output"):
+        hugging_face_source(tmp_path)
+
+
+def test_more_groups_than_layers_gives_each_call_its_own(tmp_path):
+    overrides = {"num_hidden_groups": 5, "num_hidden_layers": 3}
+    theirs = save_theirs(tmp_path, "AlbertModel", **overrides)
+    inputs = batch()
+    real = inputs["padding_mask"].astype(bool)
+
+    converted = load(hugging_face_source(tmp_path))
+
+    assert converted.model.num_groups == 3
+    reasons = set(converted.report.skipped.values())
+    assert reasons == {"a group that no layer call uses"}
+    ours = to_numpy(converted.model(inputs))["sequence_output"]
+    close(ours[real], run_theirs(theirs, inputs)["hidden"][real])
+
+
+def test_missing_and_left_over_weights_are_named(tmp_path):
+    save_theirs(tmp_path)
+    file = tmp_path / "model.safetensors"
+    state = safetensors.load_file(file)
+    del state["albert.encoder.albert_layer_groups.0.albert_layers.0.ffn.bias"]
+    state["albert.adapter.weight"] = torch.zeros(2)
+    safetensors.save_file(state, file, metadata={"format": "pt"})
+
+    with pytest.raises(ValueError, match="Missing.*ffn.bias.*adapter.weight"):
+        load(hugging_face_source(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"hidden_size": None}, "hidden_size.* must be a number"),
+        ({"hidden_act": "mish"}, "'mish'"),
+        ({"model_type": "bert"}, "describes a 'bert' model"),
+        ({"position_embedding_type": "relative_key"}, "'relative_key'"),
+        ({"quantization_config": {"bits": 4}}, "quantized"),
+    ],
+)
+def test_what_cannot_be_converted_is_refused_in_a_sentence(change, message):
+    config = {**their_model().config.to_dict(), **change}
+
+    with pytest.raises(ValueError, match=message):
+        hugging_face_config_to_arguments(config)
+
+
+def test_a_missing_key_is_named():
+    config = their_model().config.to_dict()
+    del config["hidden_size"]
+
+    with pytest.raises(ValueError, match="missing.*hidden_size"):
+        hugging_face_config_to_arguments(config)
+
+
+def test_version_2_has_no_dropout_in_the_encoder(tmp_path):
+    folder = tmp_path / "albert-base-v2"
+    rates = {"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1}
+    save_theirs(folder, "AlbertForSequenceClassification", **rates)
+
+    converted = load(hugging_face_source(folder))
+
+    backbone = converted.model.backbone
+    assert (backbone.hidden_dropout, backbone.attention_dropout) == (0, 0)
+    assert converted.model.dropout == 0.1
+    assert "version 2" in converted.report.notes[0]
+    config = json.loads((folder / "config.json").read_text())
+    assert config["hidden_dropout_prob"] == 0.1
