@@ -9,6 +9,7 @@ import typer
 from keras_albert.cli.errors import ErrorLineGroup
 from keras_albert.cli.export import export
 from keras_albert.cli.finetune import finetune
+from keras_albert.cli.inspect_corpus import inspect_corpus
 from keras_albert.cli.options import ValuesCommand
 from keras_albert.cli.predict import predict
 from keras_albert.cli.pretrain import pretrain
@@ -28,6 +29,7 @@ app = typer.Typer(
 
 for command in (
     quickstart,
+    inspect_corpus,
     train_tokenizer,
     pretrain,
     finetune,

@@ -6,6 +6,9 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
         "corpus": ["iterate_documents", "read_documents", "resolve_files"],
+        "inspection": ["CorpusReport", "inspect_corpus"],
+        "inspection_advice": ["corpus_advice", "corpus_problems"],
+        "inspection_plot": ["plot_report"],
         "masking": ["MaskingRates", "choose_masked_tokens", "mask_tokens"],
         "pretraining": [
             "ExplainedExample",

@@ -143,6 +143,25 @@ def resolve_files(patterns: Files) -> list[Path]:
         ValueError: If there are no patterns, or a file is empty, a folder,
             damaged or not UTF-8.
     """
+    paths = find_files(patterns)
+    for path in paths:
+        _check_start(path)
+    return paths
+
+
+def find_files(patterns: Files) -> list[Path]:
+    """Does what `resolve_files` does, but does not look into the files.
+
+    Args:
+        patterns: as in `resolve_files`.
+
+    Returns:
+        A sorted list of paths of files.
+
+    Raises:
+        FileNotFoundError: If a file is missing or a pattern matches nothing.
+        ValueError: If there are no patterns, or a file is a folder.
+    """
     if isinstance(patterns, str | Path):
         patterns = [patterns]
     paths = sorted({path for item in patterns for path in _expand(item)})
@@ -151,8 +170,6 @@ def resolve_files(patterns: Files) -> list[Path]:
             "No corpus files were given. Pass at least one text or JSON-lines "
             "file, or a pattern such as 'corpus/*.txt'."
         )
-    for path in paths:
-        _check_start(path)
     return paths
 
 

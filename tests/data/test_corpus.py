@@ -5,6 +5,7 @@ import random
 import pytest
 
 from keras_albert.data.corpus import ReadingCounts
+from keras_albert.data.corpus import find_files
 from keras_albert.data.corpus import iterate_documents
 from keras_albert.data.corpus import read_documents
 from keras_albert.data.corpus import resolve_files
@@ -234,3 +235,15 @@ def test_a_file_that_vanishes_is_named(tmp_path):
 
     with pytest.raises(FileNotFoundError, match="a.txt was there at first"):
         next(documents)
+
+
+def test_find_files_does_not_look_into_them(tmp_path):
+    for name in ("b.txt", "a.txt"):
+        (tmp_path / name).touch()
+
+    assert find_files([tmp_path / "*.txt", tmp_path / "a.txt"]) == [
+        tmp_path / "a.txt",
+        tmp_path / "b.txt",
+    ]
+    with pytest.raises(ValueError, match="is a folder"):
+        find_files(tmp_path)
