@@ -12,13 +12,10 @@ import typer
 from typer.core import TyperGroup
 
 EXPLAINED = (
-    FileExistsError,
-    FileNotFoundError,
     FloatingPointError,
     ImportError,
-    IsADirectoryError,
-    NotADirectoryError,
-    PermissionError,
+    # A missing file, a full disk, a worker process that was killed.
+    OSError,
     TypeError,
     UnicodeError,
     ValueError,
