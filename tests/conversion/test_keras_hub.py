@@ -1,102 +1,192 @@
-"""keras-hub's own AlbertBackbone with the same weights, side by side."""
+"""keras-hub's own classes on the other side, both ways."""
+
+import json
 
 import keras_hub
 import numpy as np
 import pytest
 
-from keras_albert.models import AlbertBackbone
+from keras_albert.conversion.keras_hub import EPSILON_NOTE
+from keras_albert.conversion.keras_hub import keras_hub_source
+from keras_albert.conversion.keras_hub import write_keras_hub
+from keras_albert.conversion.report import ConversionReport
+from keras_albert.conversion.source import Converted
+from keras_albert.conversion.source import load
+from keras_albert.models import AlbertPretrainer
+from keras_albert.models import AlbertTextClassifier
+from keras_albert.tokenizers import AlbertTokenizer
 from tests.checks import randomize
 from tests.checks import to_numpy
+from tests.models.tiny_models import backbone_inputs
+from tests.models.tiny_models import pretraining_batch
+from tests.models.tiny_models import tiny_backbone
+from tests.tokenizers.conftest import tiny_proto  # noqa: F401
 
-pytestmark = pytest.mark.every_backend
-
-SIZES = {
-    "vocabulary_size": 31,
-    "num_layers": 4,
-    "num_heads": 3,
-    "embedding_dim": 7,
-    "hidden_dim": 24,
-    "intermediate_dim": 37,
-    "max_sequence_length": 17,
-}
+GROUPS = {"num_layers": 4, "num_groups": 2, "num_inner_repetitions": 2}
+models = keras_hub.models
 
 
-def copy_to_keras_hub(ours, theirs):
-    embeddings = ours.embeddings
-    theirs.token_embedding.set_weights(embeddings.token_embedding.get_weights())
-    theirs.position_embedding.set_weights(
-        [to_numpy(embeddings.position_embedding.value)]
+def their_backbone(**overrides):
+    backbone = models.AlbertBackbone(
+        **{
+            "vocabulary_size": 13,
+            "num_layers": 3,
+            "num_heads": 2,
+            "embedding_dim": 5,
+            "hidden_dim": 8,
+            "intermediate_dim": 11,
+            "max_sequence_length": 9,
+            **overrides,
+        }
     )
-    theirs.segment_embedding.set_weights(
-        embeddings.segment_embedding.get_weights()
-    )
-    theirs.embeddings_layer_norm.set_weights(
-        embeddings.layer_norm.get_weights()
-    )
-    theirs.embeddings_projection.set_weights(
-        embeddings.projection.get_weights()
-    )
-    theirs.pooled_dense.set_weights(ours.pooler.get_weights())
-    layers = [layer for group in theirs.transformer_layers for layer in group]
-    for mine, other in zip(
-        ours.encoder.transformer_layers, layers, strict=True
-    ):
-        copy_layer(mine, other, ours.num_heads)
+    randomize(backbone)
+    return backbone
 
 
-def copy_layer(ours, theirs, num_heads):
-    attention, feed_forward = ours.self_attention, ours.feed_forward
-    inner = theirs._self_attention_layer
-    for mine, other in [
-        (attention.query, inner.query_dense),
-        (attention.key, inner.key_dense),
-        (attention.value, inner.value_dense),
-    ]:
-        kernel, bias = mine.get_weights()
-        other.set_weights(
-            [
-                kernel.reshape(len(kernel), num_heads, -1),
-                bias.reshape(num_heads, -1),
-            ]
-        )
-    kernel, bias = attention.attention_output.get_weights()
-    inner.output_dense.set_weights(
-        [kernel.reshape(num_heads, -1, len(kernel)), bias]
+def converted_of(model, tokenizer=None):
+    return Converted(model, tokenizer, ConversionReport(), {}, "preset")
+
+
+def close(a, b, atol=1e-6):
+    np.testing.assert_allclose(to_numpy(a), to_numpy(b), rtol=0, atol=atol)
+
+
+@pytest.mark.every_backend
+@pytest.mark.parametrize("groups", [{}, GROUPS, {"embedding_dim": 8}])
+def test_a_backbone_comes_in_and_goes_out(tmp_path, groups):
+    theirs = their_backbone(dropout=0.2, **groups)
+    theirs.save_to_preset(str(tmp_path / "theirs"))
+
+    converted = load(keras_hub_source(tmp_path / "theirs"))
+    (tmp_path / "ours").mkdir()
+    write_keras_hub(converted, tmp_path / "ours")
+    again = models.AlbertBackbone.from_preset(str(tmp_path / "ours"))
+
+    ours, inputs = converted.model, backbone_inputs()
+    assert (ours.hidden_dropout, ours.attention_dropout) == (0.2, 0.2)
+    assert ours.count_params() == theirs.count_params()
+    assert len(converted.report.loaded) == len(theirs.weights)
+    for key in ("sequence_output", "pooled_output"):
+        close(ours(inputs)[key], theirs(inputs)[key])
+        close(again(inputs)[key], theirs(inputs)[key], atol=0)
+
+
+@pytest.mark.every_backend
+def test_a_classifier_comes_in_and_goes_out(tmp_path):
+    theirs = models.AlbertTextClassifier(
+        their_backbone(), num_classes=3, dropout=0.25, preprocessor=None
     )
-    for mine, other in [
-        (attention.layer_norm, theirs._self_attention_layer_norm),
-        (feed_forward.intermediate, theirs._feedforward_intermediate_dense),
-        (feed_forward.feed_forward_output, theirs._feedforward_output_dense),
-        (feed_forward.layer_norm, theirs._feedforward_layer_norm),
-    ]:
-        other.set_weights(mine.get_weights())
+    randomize(theirs)
+    theirs.save_to_preset(str(tmp_path / "theirs"))
+
+    converted = load(keras_hub_source(tmp_path / "theirs"))
+    (tmp_path / "ours").mkdir()
+    write_keras_hub(converted, tmp_path / "ours")
+    again = models.AlbertTextClassifier.from_preset(
+        str(tmp_path / "ours"), preprocessor=None
+    )
+
+    inputs = backbone_inputs()
+    assert converted.model.dropout == again.dropout == 0.25
+    close(converted.model(inputs), theirs(inputs))
+    close(again(inputs), theirs(inputs))
+
+
+@pytest.mark.every_backend
+def test_a_masked_language_model_comes_in_and_goes_out(tmp_path):
+    theirs = models.AlbertMaskedLM(their_backbone(), preprocessor=None)
+    randomize(theirs)
+    theirs.save_to_preset(str(tmp_path / "theirs"))
+
+    converted = load(keras_hub_source(tmp_path / "theirs"))
+
+    assert isinstance(converted.model, AlbertPretrainer)
+    assert converted.report.new_heads == ["sentence_order"]
+    assert converted.report.notes == [EPSILON_NOTE]
+    inputs, _, _ = pretraining_batch()
+    # Their epsilon is 1e-5.
+    close(converted.model(inputs)["masked_lm"], theirs(inputs), atol=1e-3)
+    (tmp_path / "ours").mkdir()
+    write_keras_hub(converted, tmp_path / "ours")
+    again = models.AlbertMaskedLM.from_preset(
+        str(tmp_path / "ours"), preprocessor=None
+    )
+    close(again(inputs), theirs(inputs), atol=0)
+
+
+@pytest.mark.every_backend
+def test_ours_without_projection_gets_the_identity(tmp_path):
+    ours = tiny_backbone(embedding_dim=8)
+    write_keras_hub(converted_of(ours), tmp_path)
+
+    theirs = models.AlbertBackbone.from_preset(str(tmp_path))
+
+    inputs = backbone_inputs()
+    close(theirs(inputs)["pooled_output"], ours(inputs)["pooled_output"])
+
+
+def test_what_keras_hub_has_not_is_said(tmp_path):
+    ours = AlbertPretrainer(tiny_backbone(hidden_dropout=0.1))
+
+    notes = write_keras_hub(converted_of(ours), tmp_path)
+
+    assert notes == [
+        "keras-hub has one dropout rate for both: 0.1, the hidden one, is "
+        "taken.",
+        EPSILON_NOTE,
+        "keras-hub has no sentence_order head: left out.",
+    ]
 
 
 @pytest.mark.parametrize(
-    "groups",
+    ("overrides", "message"),
     [
-        {},
-        {"num_groups": 2},
-        {"num_groups": 2, "num_inner_repetitions": 2},
+        ({"activation": "relu"}, "activation='gelu_tanh' and no other"),
+        ({"layer_norm_epsilon": 1e-6}, "layer_norm_epsilon=1e-12"),
+        ({"sharing": "none"}, "share whole layers"),
     ],
 )
-def test_outputs_equal_keras_hubs(groups):
-    ours = AlbertBackbone(**SIZES, **groups)
-    randomize(ours)
-    theirs = keras_hub.models.AlbertBackbone(**SIZES, **groups)
-    copy_to_keras_hub(ours, theirs)
-    generator = np.random.default_rng(4)
-    inputs = {
-        "token_ids": generator.integers(0, 31, (2, 11)).astype("int32"),
-        "segment_ids": generator.integers(0, 2, (2, 11)).astype("int32"),
-        "padding_mask": np.ones((2, 11), "int32"),
-    }
-    inputs["padding_mask"][1, 6:] = 0
+def test_what_keras_hub_cannot_hold_is_refused(tmp_path, overrides, message):
+    with pytest.raises(ValueError, match=message):
+        write_keras_hub(converted_of(tiny_backbone(**overrides)), tmp_path)
 
-    outputs, expected = to_numpy(ours(inputs)), to_numpy(theirs(inputs))
 
-    for key in ("sequence_output", "pooled_output"):
-        np.testing.assert_allclose(
-            outputs[key], expected[key], rtol=0, atol=1e-5
-        )
-    assert ours.count_params() == theirs.count_params()
+def test_the_vocabulary_travels(tmp_path, tiny_proto):  # noqa: F811
+    tokenizer = AlbertTokenizer(tiny_proto)
+    size = tokenizer.vocabulary_size()
+    ours = AlbertTextClassifier(
+        tiny_backbone(vocabulary_size=size), num_classes=2
+    )
+
+    write_keras_hub(converted_of(ours, tokenizer), tmp_path)
+
+    theirs = models.AlbertTokenizer.from_preset(str(tmp_path))
+    assert theirs.proto == tokenizer.proto
+    again = load(keras_hub_source(tmp_path))
+    assert again.tokenizer.fingerprint() == tokenizer.fingerprint()
+
+
+def test_other_models_and_damaged_presets_are_refused(tmp_path):
+    their_backbone().save_to_preset(str(tmp_path))
+    weights = tmp_path / "model.weights.h5"
+    content = weights.read_bytes()
+    weights.write_bytes(content[: len(content) // 2])
+    with pytest.raises(ValueError, match="damaged or cut off"):
+        keras_hub_source(tmp_path)
+
+    config = json.loads((tmp_path / "config.json").read_text())
+    config["registered_name"] = "keras_hub>BertBackbone"
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match="BertBackbone"):
+        keras_hub_source(tmp_path)
+
+
+def test_weights_outside_the_preset_are_refused(tmp_path):
+    their_backbone().save_to_preset(str(tmp_path))
+    (tmp_path / "model.weights.h5").unlink()
+    (tmp_path / "model.weights.json").write_text(
+        json.dumps({"weight_map": {"a": ["../../elsewhere.h5"]}})
+    )
+
+    with pytest.raises(ValueError, match="outside its folder"):
+        keras_hub_source(tmp_path)
