@@ -12,6 +12,7 @@ from keras_albert.cli.finetune import finetune
 from keras_albert.cli.inspect_corpus import inspect_corpus
 from keras_albert.cli.options import ValuesCommand
 from keras_albert.cli.predict import predict
+from keras_albert.cli.prepare import prepare
 from keras_albert.cli.pretrain import pretrain
 from keras_albert.cli.quickstart import quickstart
 from keras_albert.cli.quiet import hushed
@@ -31,6 +32,7 @@ for command in (
     quickstart,
     inspect_corpus,
     train_tokenizer,
+    prepare,
     pretrain,
     finetune,
     predict,

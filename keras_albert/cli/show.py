@@ -30,19 +30,25 @@ def table(title, columns, rows, caption=None):
 
 
 @contextlib.contextmanager
-def progress_bars():
-    """A `rich.progress.Progress` on stderr, so that pipes stay clean."""
+def progress_bars(percentages=False):
+    """A `rich.progress.Progress` on stderr, so that pipes stay clean.
+
+    Args:
+        percentages: bool. Whether to show shares instead of counts, for work
+            that is counted in bytes. Defaults to `False`.
+    """
     from rich.console import Console
     from rich.progress import BarColumn
     from rich.progress import MofNCompleteColumn
     from rich.progress import Progress
+    from rich.progress import TaskProgressColumn
     from rich.progress import TextColumn
     from rich.progress import TimeRemainingColumn
 
     columns = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=12),
-        MofNCompleteColumn(),
+        TaskProgressColumn() if percentages else MofNCompleteColumn(),
         # What is left; when finished, what it took.
         TimeRemainingColumn(compact=True, elapsed_when_finished=True),
     )

@@ -10,6 +10,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "inspection_advice": ["corpus_advice", "corpus_problems"],
         "inspection_plot": ["plot_report"],
         "masking": ["MaskingRates", "choose_masked_tokens", "mask_tokens"],
+        "preparation": ["PreparedCorpus", "prepare_corpus"],
         "pretraining": [
             "ExplainedExample",
             "check_same_tokenizer",
@@ -18,6 +19,12 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "pretraining_dataset",
         ],
         "segment_pairs": ["PairPlan", "count_examples", "plan_segment_pairs"],
+        "shards": [
+            "Manifest",
+            "read_manifest",
+            "read_token_counts",
+            "verify_shards",
+        ],
         "sentences": ["split_sentences"],
         "tokenized_corpus": [
             "CorpusSummary",

@@ -67,9 +67,9 @@ def cut_long_sentences(corpus, max_tokens: int) -> SentenceUnits:
     long = np.flatnonzero(np.diff(offsets) > max_tokens)
     if not long.size:
         return SentenceUnits(offsets, corpus.document_offsets)
+    word_starts = corpus.word_starts
     cuts = [
-        _cut_points(corpus.word_starts, *offsets[i : i + 2], max_tokens)
-        for i in long
+        _cut_points(word_starts, *offsets[i : i + 2], max_tokens) for i in long
     ]
     num_new = np.zeros(len(offsets), "int64")
     num_new[long + 1] = [len(points) for points in cuts]

@@ -20,7 +20,8 @@ from keras_albert.data.tokenized_documents import TokenizedDocuments
 from keras_albert.data.tokenized_documents import offsets_of
 
 # Records whose arrays are made at once.
-_RECORDS_PER_STEP = 4096
+_RECORDS_PER_STEP = 1024
+_TOKENS_PER_STEP = 1 << 18
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,44 +61,31 @@ def write_shard(
 
     Args:
         file: binary file, open for writing.
-        documents: `TokenizedDocuments`, all that belong to the shard, in any
-            order.
+        documents: `TokenizedDocuments`, all that belong to the shard, sorted
+            by `by_identity`. (Not sorted here: the caller would still hold
+            the unsorted ones.)
         settings: `ChunkSettings`.
         vocabulary_size: int.
 
     Returns:
         `ShardContent`.
     """
-    documents = documents.by_identity()
-    token_ids, word_starts = documents.token_ids, documents.word_starts
-    units = cut_long_sentences(documents, settings.max_tokens)
-    chunks = cut_chunks(
-        units,
-        np.arange(documents.num_documents),
-        chunk_targets(
-            documents.identities,
-            seed=settings.seed,
-            max_tokens=settings.max_tokens,
-            short_sequence_probability=settings.short_sequence_probability,
-        ),
-    )
+    units, chunks = _cut(documents, settings)
+    borders = units.token_offsets
     digest = hashlib.sha256()
     for start in range(0, len(chunks), _RECORDS_PER_STEP):
         part = slice(start, start + _RECORDS_PER_STEP)
-        identities = documents.identities[chunks.document[part]]
         data = b"".join(
             _records(
-                token_ids,
-                word_starts,
-                units.token_offsets,
+                documents.pieces,
+                borders,
                 chunks.start[part],
                 chunks.stop[part],
-                identities,
+                documents.identities[chunks.document[part]],
             )
         )
         digest.update(data)
         file.write(data)
-    borders = units.token_offsets
     num_tokens = borders[chunks.stop] - borders[chunks.start]
     num_sentences = chunks.stop - chunks.start
     long = np.diff(documents.sentence_offsets) > settings.max_tokens
@@ -107,16 +95,35 @@ def write_shard(
         num_split_sentences=int(long.sum()),
         max_chunk_tokens=int(num_tokens.max(initial=0)),
         max_chunk_sentences=int(num_sentences.max(initial=0)),
-        token_counts=np.bincount(token_ids, minlength=vocabulary_size),
+        token_counts=_count_tokens(documents.pieces, vocabulary_size),
         sha256=digest.hexdigest(),
     )
 
 
-def _records(
-    token_ids, word_starts, borders, start, stop, identities
-) -> Iterator[bytes]:
+def _cut(documents, settings):
+    units = cut_long_sentences(documents, settings.max_tokens)
+    targets = chunk_targets(
+        documents.identities,
+        seed=settings.seed,
+        max_tokens=settings.max_tokens,
+        short_sequence_probability=settings.short_sequence_probability,
+    )
+    every = np.arange(documents.num_documents)
+    return units, cut_chunks(units, every, targets)
+
+
+def _count_tokens(pieces, vocabulary_size):
+    """Occurrences of each id; NumPy alone would make int64 of all at once."""
+    counts = np.zeros(vocabulary_size, "int64")
+    for start in range(0, len(pieces), _TOKENS_PER_STEP):
+        token_ids = pieces[start : start + _TOKENS_PER_STEP] >> 1
+        counts += np.bincount(token_ids, minlength=vocabulary_size)
+    return counts
+
+
+def _records(pieces, borders, start, stop, identities) -> Iterator[bytes]:
     """Encodes consecutive chunks; `borders` are those of their units."""
-    first, last = borders[start[0]], borders[stop[-1]]
+    pieces = pieces[borders[start[0]] : borders[stop[-1]]]
     lengths = borders[stop] - borders[start]
     tokens = offsets_of(lengths)
     features = (
@@ -125,8 +132,8 @@ def _records(
             np.diff(borders[start[0] : stop[-1] + 1]),
             offsets_of(stop - start),
         ),
-        records.int64_lists(token_ids[first:last], tokens),
-        _bit_strings(word_starts[first:last], tokens),
+        records.int64_lists(pieces >> 1, tokens),
+        _bit_strings(pieces & 1, tokens),
     )
     for document, sentences, ids, starts in zip(*features, strict=True):
         yield records.frame_record(

@@ -21,7 +21,7 @@ import numpy as np
 
 from keras_albert.data.corpus import iterate_documents
 from keras_albert.data.sentences import split_sentences
-from keras_albert.data.word_alignment import align_word_starts
+from keras_albert.data.word_alignment import SegmentedWords
 
 _SENTENCES_PER_BATCH = 2048
 _FORMAT_VERSION = 1
@@ -215,14 +215,14 @@ class _Builder:
 
     def __init__(self, tokenizer, word_segmenter):
         self.tokenizer = tokenizer
-        self.word_segmenter = word_segmenter
+        self.words = word_segmenter and SegmentedWords(
+            tokenizer, word_segmenter
+        )
         self.token_ids = array("i")
         self.word_starts = array("b")
         self.sentence_offsets = array("q", [0])
         self.document_offsets = array("q", [0])
-        self.num_unaligned = 0
         self._table = np.asarray(tokenizer.word_starts)
-        self._pieces = {}
 
     def add(self, documents):
         sentences = [s for document in documents for s in document]
@@ -239,27 +239,9 @@ class _Builder:
             return  # nothing but characters that normalisation removes
         self.token_ids.extend(ids)
         self.sentence_offsets.append(len(self.token_ids))
-        if self.word_segmenter is not None:
-            self.word_starts.extend(self._segmented_starts(sentence, ids))
-
-    def _segmented_starts(self, sentence, ids):
-        table = self._table[ids]
-        words = self.word_segmenter(sentence)
-        starts = align_word_starts([self._piece(i) for i in ids], words)
-        if starts is None:
-            self.num_unaligned += 1
-            return table.tolist()
-        # A segmenter for one script may cut words of another into letters.
-        return (table & starts).tolist()
-
-    def _piece(self, token_id):
-        if token_id not in self._pieces:
-            piece = None
-            if token_id != self.tokenizer.unk_token_id:
-                piece = self.tokenizer.id_to_token(token_id)
-                piece = piece.replace("▁", "").removeprefix("##")
-            self._pieces[token_id] = piece
-        return self._pieces[token_id]
+        if self.words:
+            starts = self.words.word_starts(sentence, ids)
+            self.word_starts.extend(starts.tolist())
 
     def finish(self):
         token_ids = np.array(self.token_ids, "int32")
@@ -268,10 +250,10 @@ class _Builder:
                 "The corpus holds no documents with text. Check that the files "
                 "are the right ones and that their lines are not blank."
             )
-        if self.word_segmenter is None:
-            word_starts = self._table[token_ids]
-        else:
+        if self.words:
             word_starts = np.array(self.word_starts, "bool")
+        else:
+            word_starts = self._table[token_ids]
         unknown = token_ids == self.tokenizer.unk_token_id
         return TokenizedCorpus(
             token_ids=token_ids,
@@ -279,6 +261,8 @@ class _Builder:
             sentence_offsets=np.array(self.sentence_offsets, "int64"),
             document_offsets=np.array(self.document_offsets, "int64"),
             num_unknown_tokens=int(unknown.sum()),
-            num_unaligned_sentences=self.num_unaligned,
+            num_unaligned_sentences=(
+                self.words.num_unaligned_sentences if self.words else 0
+            ),
             tokenizer_fingerprint=self.tokenizer.fingerprint(),
         )

@@ -15,6 +15,7 @@ import numpy as np
 from keras_albert.data.counter_random import mix
 
 _IDENTITY_BYTES = 8
+_SENTENCES_PER_STEP = 1 << 12
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -73,12 +74,21 @@ class TokenizedDocuments:
         sentence_counts = np.diff(self.document_offsets)[order]
         sentences = _ranges(self.document_offsets[order], sentence_counts)
         token_counts = np.diff(self.sentence_offsets)[sentences]
-        tokens = _ranges(self.sentence_offsets[sentences], token_counts)
+        offsets = offsets_of(token_counts)
+        pieces = np.empty(offsets[-1], self.pieces.dtype)
+        # Not all at once: the places take far more memory than the pieces.
+        for start in range(0, len(sentences), _SENTENCES_PER_STEP):
+            part = slice(start, start + _SENTENCES_PER_STEP)
+            tokens = _ranges(
+                self.sentence_offsets[sentences[part]], token_counts[part]
+            )
+            begin = offsets[start]
+            pieces[begin : begin + len(tokens)] = self.pieces[tokens]
         return TokenizedDocuments(
             identities=self.identities[order],
             document_offsets=offsets_of(sentence_counts),
-            sentence_offsets=offsets_of(token_counts),
-            pieces=self.pieces[tokens],
+            sentence_offsets=offsets,
+            pieces=pieces,
         )
 
     def by_identity(self) -> "TokenizedDocuments":

@@ -7,11 +7,61 @@ its normalised form, so lengths may differ. Both are brought to one plain form
 
 import re
 import unicodedata
+from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Sequence
 
+import numpy as np
+
 _MAX_UNKNOWN = 8
 _QUOTES = str.maketrans({"`": '"', "'": '"', "“": '"', "”": '"'})
+
+
+class SegmentedWords:
+    """Word starts of token ids, by the words that a segmenter finds.
+
+    Args:
+        tokenizer: a tokenizer or an encoder.
+        word_segmenter: function from a sentence to its words.
+    """
+
+    def __init__(self, tokenizer, word_segmenter: Callable):
+        self._tokenizer = tokenizer
+        self._segment = word_segmenter
+        self._table = np.asarray(tokenizer.word_starts)
+        self._pieces = {}
+        self.num_unaligned_sentences = 0
+
+    def word_starts(self, sentence: str, token_ids: Sequence[int]):
+        """Says which tokens of a sentence start a word.
+
+        Where segmenter and tokenizer disagree about the text, the tokenizer's
+        own word starts are kept, and the sentence is counted.
+
+        Args:
+            sentence: string.
+            token_ids: its ids.
+
+        Returns:
+            Bool array of shape `(len(token_ids),)`.
+        """
+        table = self._table[token_ids]
+        pieces = [self._piece(i) for i in token_ids]
+        starts = align_word_starts(pieces, self._segment(sentence))
+        if starts is None:
+            self.num_unaligned_sentences += 1
+            return table
+        # A segmenter for one script may cut words of another into letters.
+        return table & np.array(starts, "bool")
+
+    def _piece(self, token_id):
+        if token_id not in self._pieces:
+            piece = None
+            if token_id != self._tokenizer.unk_token_id:
+                piece = self._tokenizer.id_to_token(token_id)
+                piece = piece.replace("▁", "").removeprefix("##")
+            self._pieces[token_id] = piece
+        return self._pieces[token_id]
 
 
 def align_word_starts(

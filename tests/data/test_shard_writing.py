@@ -35,6 +35,7 @@ def documents():
 def written(documents, settings=SETTINGS):
     """The bytes of the shard and what was said about it."""
     file = io.BytesIO()
+    documents = documents.by_identity()
     content = write_shard(file, documents, settings, VOCABULARY_SIZE)
     return file.getvalue(), content
 

@@ -1,0 +1,424 @@
+"""Prepares a corpus of any size for pretraining.
+
+    files -> units of documents -> workers -> spill files, split by shard
+    a shard's part of all spill files -> workers -> sorted, cut into chunks
+    all shards finished -> manifest.json
+
+No step holds the corpus in memory, and what a document becomes depends on its
+text and the settings alone. So the bytes are the same whatever the number of
+workers and the order of files, and finished pieces of work need not be
+repeated after an interruption.
+"""
+
+import contextlib
+import dataclasses
+import errno
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from keras_albert.data.corpus import Files
+from keras_albert.data.corpus import ReadingCounts
+from keras_albert.data.corpus import resolve_files
+from keras_albert.data.corpus_units import default_num_shards
+from keras_albert.data.corpus_units import default_unit_bytes
+from keras_albert.data.corpus_units import describe_files
+from keras_albert.data.corpus_units import guess_text_bytes
+from keras_albert.data.corpus_units import read_units
+from keras_albert.data.document_tokenizing import check_word_segmenter
+from keras_albert.data.preparation_folder import PreparationFolder
+from keras_albert.data.prepare_workers import Job
+from keras_albert.data.prepare_workers import WorkerPool
+from keras_albert.data.prepare_workers import counts_path
+from keras_albert.data.prepare_workers import read_counts
+from keras_albert.data.prepare_workers import unit_path
+from keras_albert.data.segment_pairs import MIN_SEQUENCE_LENGTH
+from keras_albert.data.shard_writing import ChunkSettings
+from keras_albert.data.shards import TOKEN_COUNTS_FILE
+from keras_albert.data.shards import Manifest
+from keras_albert.data.shards import ShardInfo
+from keras_albert.data.shards import Totals
+from keras_albert.data.shards import read_manifest
+from keras_albert.data.shards import shard_name
+from keras_albert.data.shards import write_manifest
+from keras_albert.data.spill import read_spill_totals
+from keras_albert.data.stored_tokenizer import StoredTokenizer
+from keras_albert.data.whole_files import writing_whole
+
+_MANY_SHARDS = 64
+# So many documents of one sentence each are no accident.
+_TELLING_DOCUMENTS = 2000
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@dataclasses.dataclass(frozen=True)
+class PreparedCorpus:
+    """What a preparation gave.
+
+    Args:
+        folder: path of the prepared data.
+        manifest: `Manifest`.
+        seconds: float. How long it took.
+        was_complete: bool. Whether there was nothing left to do.
+    """
+
+    folder: Path
+    manifest: Manifest
+    seconds: float
+    was_complete: bool = False
+
+
+def prepare_corpus(
+    corpus: Files,
+    tokenizer,
+    output: str | Path,
+    *,
+    sequence_length: int = 512,
+    short_sequence_probability: float = 0.1,
+    seed: int = 0,
+    workers: int | None = None,
+    num_shards: int | None = None,
+    word_segmenter: str | None = None,
+    text_field: str = "text",
+    allow_single_sentences: bool = False,
+    overwrite: bool = False,
+    progress=None,
+) -> PreparedCorpus:
+    """Turns text files into shards of tokenized examples.
+
+    An interrupted preparation goes on from where it was stopped when it is
+    started again with the same arguments; the result is the same to the byte.
+    So it is with any number of workers and any order of files.
+
+    With `workers` above 0, a script must guard its own work by
+    `if __name__ == "__main__":`, as for every process that Python starts.
+
+    Args:
+        corpus: paths and patterns, see `read_documents`. A document of more
+            than 1 MiB is cut into several.
+        tokenizer: path of a vocabulary or preset, or a tokenizer.
+        output: string or path. The folder to write.
+        sequence_length: int. Length of an example with its special tokens.
+            Defaults to `512`.
+        short_sequence_probability: float. Share of examples with a shorter
+            target length. Defaults to `0.1`.
+        seed: int. Same seed, same bytes. Defaults to `0`.
+        workers: int. Worker processes; 0 does all work in this process.
+            Defaults to the number of processors.
+        num_shards: int. Defaults to one per 8 MB of text, and a few for
+            parallel reading where there is less.
+        word_segmenter: string. `"jieba"` for whole Chinese words. Defaults to
+            `None`: the tokenizer's word starts.
+        text_field: string. Field of JSON lines. Defaults to `"text"`.
+        allow_single_sentences: bool. Whether to accept a corpus that holds
+            no document of two sentences. Defaults to `False`.
+        overwrite: bool. Whether to remove what was prepared in `output`
+            before. Defaults to `False`.
+        progress: `rich.progress.Progress` to which bars are added. Defaults
+            to `None`.
+
+    Returns:
+        `PreparedCorpus`.
+
+    Raises:
+        ChildProcessError: if a worker process died.
+        FileExistsError: if `output` holds something else, or data of other
+            settings, or is being written by another process.
+        FileNotFoundError: if a file is missing.
+        OSError: if the disk is full.
+        ValueError: if an argument is out of range, a file is damaged, or the
+            corpus cannot teach what it is for.
+
+    Example:
+
+    ```python
+    prepared = keras_albert.data.prepare_corpus(
+        "corpus/*.txt.gz", "spiece.model", "prepared", sequence_length=128
+    )
+    print(prepared.manifest.totals)
+    ```
+    """
+    started = time.monotonic()
+    _check_arguments(
+        sequence_length, short_sequence_probability, workers, num_shards
+    )
+    check_word_segmenter(word_segmenter)
+    paths = resolve_files(corpus)
+    stored = StoredTokenizer(tokenizer)
+    encoder = stored.encoder
+    text_bytes = guess_text_bytes(paths)
+    if num_shards is None:
+        num_shards = default_num_shards(text_bytes)
+    chunks = ChunkSettings(sequence_length, short_sequence_probability, seed)
+    folder = PreparationFolder(Path(output).expanduser())
+    job = Job(
+        folder=folder.path,
+        encoder_config=encoder.config(),
+        vocabulary_size=encoder.vocabulary_size(),
+        word_segmenter=word_segmenter,
+        num_shards=num_shards,
+        chunks=chunks,
+    )
+    settings = {
+        **dataclasses.asdict(chunks),
+        "num_shards": num_shards,
+        "word_segmenter": word_segmenter,
+        "tokenizer_fingerprint": encoder.fingerprint(),
+        "text_field": text_field,
+        "unit_bytes": default_unit_bytes(text_bytes),
+        "corpus": describe_files(paths),
+    }
+    with folder.locked(), _disk_full_is_said(folder):
+        folder.claim(settings, overwrite)
+        was_complete = folder.is_complete
+        if was_complete:
+            manifest = read_manifest(folder.path)
+        else:
+            num_workers = _num_processors() if workers is None else workers
+            with (
+                _cleared_when_refused(folder),
+                WorkerPool(job, num_workers) as pool,
+            ):
+                num_units, totals = _tokenize(
+                    folder,
+                    pool,
+                    paths,
+                    settings,
+                    allow_single_sentences,
+                    progress,
+                )
+                _write_shards(folder, pool, num_shards, num_units, progress)
+            manifest = _finish(folder, job, stored, totals)
+    seconds = time.monotonic() - started
+    return PreparedCorpus(folder.path, manifest, seconds, was_complete)
+
+
+def _tokenize(folder, pool, paths, settings, allow_single, progress):
+    """The first half: spills all units that are not there yet.
+
+    Returns:
+        The number of units, and the `Totals` of the corpus.
+    """
+    done_file = folder.units / "done.json"
+    if done_file.is_file():
+        done = json.loads(done_file.read_text())
+    else:
+        done = _tokenize_units(
+            folder, pool, paths, settings, allow_single, progress
+        )
+        _check_unchanged(paths, settings["corpus"])
+    num_units = done.pop("num_units")
+    totals = Totals(**done)
+    for index in range(num_units):
+        totals += read_spill_totals(unit_path(folder, index))
+    _check_totals(totals, allow_single)
+    with writing_whole(done_file) as file:
+        file.write(json.dumps({"num_units": num_units, **done}).encode())
+    return num_units, totals
+
+
+def _tokenize_units(folder, pool, paths, settings, allow_single, progress):
+    total = sum(row["bytes"] for row in settings["corpus"])
+    bar = _Bar(progress, "tokenizing", total)
+    counts = ReadingCounts()
+    sizes = []
+
+    def tasks():
+        units = read_units(
+            paths, settings["text_field"], settings["unit_bytes"], counts
+        )
+        for unit in _refusing(units):
+            sizes.append(unit.stored_bytes)
+            if unit_path(folder, unit.index).is_file():
+                bar.advance(unit.stored_bytes)
+            else:
+                yield unit.index, unit.texts
+
+    seen = Totals()
+    for index, totals in pool.run("tokenize_unit", tasks()):
+        bar.advance(sizes[index])
+        seen += totals
+        if seen.documents >= _TELLING_DOCUMENTS:
+            _check_totals(seen, allow_single)
+    return {
+        "num_units": len(sizes),
+        "cut_documents": counts.cut_documents,
+        "split_lines": counts.split_lines,
+    }
+
+
+def _write_shards(folder, pool, num_shards, num_units, progress):
+    """The second half: writes all shards that are not there yet."""
+    bar = _Bar(progress, "writing shards", num_shards)
+    missing = [
+        index
+        for index in range(num_shards)
+        if not counts_path(folder, index).is_file()
+    ]
+    bar.advance(num_shards - len(missing))
+    tasks = (
+        (first, stop, num_units)
+        for first, stop in consecutive(missing, _shards_at_once(num_shards))
+    )
+    for _, num_written in pool.run("write_shards", tasks):
+        bar.advance(num_written)
+
+
+def consecutive(numbers: list[int], longest: int) -> Iterator[tuple[int, int]]:
+    """Groups ascending integers into ranges.
+
+    >>> list(consecutive([0, 1, 2, 3, 5], 3))
+    [(0, 3), (3, 4), (5, 6)]
+    """
+    first = stop = None
+    for number in numbers:
+        if number == stop and stop - first < longest:
+            stop += 1
+            continue
+        if stop is not None:
+            yield first, stop
+        first, stop = number, number + 1
+    if stop is not None:
+        yield first, stop
+
+
+def _shards_at_once(num_shards):
+    """With many shards and many units, opening files would take long."""
+    return 4 if num_shards > _MANY_SHARDS else 1
+
+
+def _finish(folder, job, tokenizer, totals):
+    """Writes what belongs to all shards; the manifest is last."""
+    contents = [read_counts(folder, i) for i in range(job.num_shards)]
+    with writing_whole(folder.path / TOKEN_COUNTS_FILE) as file:
+        np.save(file, sum(content.token_counts for content in contents))
+    totals += Totals(
+        examples=sum(content.num_examples for content in contents),
+        split_sentences=sum(c.num_split_sentences for c in contents),
+    )
+    encoder = tokenizer.encoder
+    manifest = Manifest(
+        **dataclasses.asdict(job.chunks),
+        max_chunk_tokens=max(c.max_chunk_tokens for c in contents),
+        max_chunk_sentences=max(c.max_chunk_sentences for c in contents),
+        vocabulary_size=job.vocabulary_size,
+        tokenizer=tokenizer.write(folder.path),
+        tokenizer_fingerprint=encoder.fingerprint(),
+        special_token_ids=dict(encoder.special_ids),
+        word_segmenter=job.word_segmenter,
+        totals=totals,
+        shards=tuple(
+            ShardInfo(
+                name=shard_name(index, job.num_shards),
+                num_examples=content.num_examples,
+                num_tokens=content.num_tokens,
+                sha256=content.sha256,
+            )
+            for index, content in enumerate(contents)
+        ),
+    )
+    write_manifest(folder.path, manifest)
+    folder.remove_work()
+    return manifest
+
+
+class _Bar:
+    """A progress bar, or none."""
+
+    def __init__(self, progress, description, total):
+        self._progress = progress
+        if progress is not None:
+            self._task = progress.add_task(description, total=total)
+
+    def advance(self, amount):
+        if self._progress is not None:
+            self._progress.advance(self._task, amount)
+
+
+def _check_arguments(sequence_length, short, workers, num_shards):
+    for name, value, smallest in (
+        ("sequence_length", sequence_length, MIN_SEQUENCE_LENGTH),
+        ("workers", workers, 0),
+        ("num_shards", num_shards, 1),
+    ):
+        if value is not None and value < smallest:
+            raise ValueError(
+                f"`{name}` must be at least {smallest}. "
+                f"Received: {name}={value}."
+            )
+    if not 0 <= short <= 1:
+        raise ValueError(
+            "`short_sequence_probability` must lie in [0, 1]. "
+            f"Received: {short}."
+        )
+
+
+class RefusedCorpusError(ValueError):
+    """The corpus must be changed before anything can be prepared from it."""
+
+
+def _refusing(units):
+    """Marks what is wrong with the text itself."""
+    try:
+        yield from units
+    except ValueError as error:
+        raise RefusedCorpusError(str(error)) from error
+
+
+def _check_totals(totals, allow_single):
+    if not totals.documents:
+        raise RefusedCorpusError(
+            "The corpus holds no document with a token. Check that the files "
+            "are the right ones, and that the tokenizer fits their language."
+        )
+    if allow_single or totals.one_sentence_documents < totals.documents:
+        return
+    raise RefusedCorpusError(
+        f"Sentence order cannot be learnt: each of the {totals.documents} "
+        "documents read is a single sentence. Put a blank line between "
+        "documents, not between sentences. If single sentences are all there "
+        "is, allow them with --allow-single-sentences "
+        "(allow_single_sentences=True) and pretrain without sentence order."
+    )
+
+
+def _check_unchanged(paths, described):
+    for path, before in zip(paths, described, strict=True):
+        (now,) = describe_files([path])
+        if now != before:
+            raise RefusedCorpusError(
+                f"The corpus file {path} changed while it was read. Start "
+                "again when nothing writes to it any more."
+            )
+
+
+@contextlib.contextmanager
+def _cleared_when_refused(folder):
+    """What was done for a corpus that must be changed is of no use."""
+    try:
+        yield
+    except RefusedCorpusError:
+        folder.clear()
+        raise
+
+
+@contextlib.contextmanager
+def _disk_full_is_said(folder):
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        raise OSError(
+            f"There is no room left for {folder.path} "
+            f"({os.strerror(error.errno)}). Make room and give the same "
+            "command again: it goes on from what is finished."
+        ) from error
+
+
+def _num_processors():
+    return len(os.sched_getaffinity(0))
