@@ -44,12 +44,20 @@ def normalize_text(
         `preprocess_text` in Google's ALBERT, `tokenization.py`. Unlike Hugging
         Face's version, it leaves quotes typed as two backticks alone.
     """
-    if collapse_whitespace:
+    if collapse_whitespace and not _is_collapsed(text):
         text = " ".join(text.split())
     if strip_accents and not text.isascii():
         text = unicodedata.normalize("NFKD", text)
         text = _combining_remover()(text)
     return text.lower() if lowercase else text
+
+
+def _is_collapsed(text):
+    """Whether a quick look shows that white space is as it should be."""
+    # The one white space character that is printable is the plain space.
+    return text.isprintable() and not (
+        "  " in text or text.startswith(" ") or text.endswith(" ")
+    )
 
 
 def clean_unicode(text):
@@ -143,7 +151,7 @@ def character_set(accept, last=sys.maxunicode):
     Example:
 
     >>> character_set(lambda c: c in "abcz")
-    '\\U00000061-\\U00000063\\U0000007a'
+    '\\\\U00000061-\\\\U00000063\\\\U0000007a'
     """
     parts = (
         f"\\U{a:08x}" if a == b else f"\\U{a:08x}-\\U{b:08x}"

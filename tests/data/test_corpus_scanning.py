@@ -42,7 +42,7 @@ def test_documents_of_a_good_file_are_those_of_the_reader(scan, tmp_path, name):
 
 
 def test_lines_in_parts_are_the_same_text(scan, monkeypatch):
-    text = "中é" * 500 + " x\nshort\n\n" + "y" * 64
+    text = "中é" * 500 + " x\nshort\n\n" + "y" * 64 * 20
     whole, as_a_whole = scan(text.encode())
     monkeypatch.setattr(corpus_scanning, "MAX_PART_BYTES", 64)
 
@@ -52,16 +52,17 @@ def test_lines_in_parts_are_the_same_text(scan, monkeypatch):
         "".join(d).replace(" ", "") for d in whole
     ]
     assert found == as_a_whole
-    assert (found.longest_line, found.longest_line_number) == (1002, 1)
+    assert (found.longest_line, found.longest_line_number) == (1280, 4)
     assert found.num_undecodable == 0
 
 
 def test_bytes_that_are_not_utf8_are_counted_and_left_out(scan):
-    lines = [b"good", b"b\xffa\xfed", b"good", b"caf\xe9", "\ufffd".encode()]
+    lost = "\ufffd".encode()
+    lines = [b"good", b"b\xffa\xfed", b"good", b"caf\xe9" + lost, lost]
 
     documents, found = scan(b"\n".join(lines))
 
-    assert documents == [["good", "bad", "good", "caf", "\ufffd"]]
+    assert documents == [["good", "bad", "good", "caf\ufffd", "\ufffd"]]
     assert found.num_undecodable_lines == 2
     assert found.num_undecodable == 3
     assert found.undecodable_places == [2, 4]
@@ -138,8 +139,9 @@ def test_long_lines(scan):
     assert (found.longest_line, found.longest_line_number) == (20_000, 3)
 
 
-def test_progress_adds_up_to_the_file(scan, monkeypatch):
-    monkeypatch.setattr(corpus_scanning, "_PROGRESS_BYTES", 1)
+@pytest.mark.parametrize("step", [1, 1 << 20])
+def test_progress_adds_up_to_the_file(scan, monkeypatch, step):
+    monkeypatch.setattr(corpus_scanning, "_PROGRESS_BYTES", step)
     content = gzip.compress(b"One. Two.\n" * 100_000)
     steps = []
 

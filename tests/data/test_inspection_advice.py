@@ -182,6 +182,20 @@ def test_advice_where_it_applies(judge, name):
     assert sum(message in item for item in advice) == 1
 
 
+def test_too_few_characters_are_a_problem_not_advice(judge):
+    problems, advice = judge("Too short. Really.")
+
+    assert "too few" in problems[0]
+    assert advice == []
+
+
+def test_japanese_is_no_mixture(judge):
+    _, advice = judge("漢字とかなをまぜてかく。" * 400)
+
+    assert not any("mixes" in item for item in advice)
+    assert any("a word segmenter to mask" in item for item in advice)
+
+
 @pytest.mark.parametrize(
     "scripts, language",
     [

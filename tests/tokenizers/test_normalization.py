@@ -148,3 +148,10 @@ def test_table_replaces_whole_rows():
 
 def test_unicode_data_is_not_older_than_the_tables_in_models():
     assert tuple(map(int, unicodedata.unidata_version.split("."))) >= (14, 0)
+
+
+@pytest.mark.parametrize(
+    "text", ["a b", "a  b", " a", "a ", "a\u00a0b", "a\u3000b", "a\tb", " ", ""]
+)
+def test_white_space_is_collapsed(text):
+    assert normalization.normalize_text(text) == " ".join(text.split())
