@@ -10,13 +10,23 @@ from pathlib import Path
 import numpy as np
 from keras import ops
 
-from keras_albert.conversion import google_names
+from keras_albert.conversion.brightmart import SECOND
+from keras_albert.conversion.brightmart import MultipliedTables
+from keras_albert.conversion.brightmart import brightmart_arguments
+from keras_albert.conversion.brightmart import brightmart_names
 from keras_albert.conversion.configurations import ARGUMENTS
 from keras_albert.conversion.configurations import arguments_of
 from keras_albert.conversion.configurations import google_group
 from keras_albert.conversion.configurations import settle_groups
 from keras_albert.conversion.configurations import their_config
 from keras_albert.conversion.configurations import without_v2_dropout
+from keras_albert.conversion.google_names import GOOGLE
+from keras_albert.conversion.google_names import SPAN_HEADS
+from keras_albert.conversion.google_names import skipped_variables
+from keras_albert.conversion.google_names import spelled_as_google
+from keras_albert.conversion.model_garden import MODEL_GARDEN
+from keras_albert.conversion.model_garden import is_model_garden
+from keras_albert.conversion.model_garden import named_by_variable
 from keras_albert.conversion.model_variables import model_variables
 from keras_albert.conversion.source import Source
 from keras_albert.conversion.source import load
@@ -81,52 +91,105 @@ def their_keys():
     return [key for key in ARGUMENTS if key != "layer_norm_eps"]
 
 
-def google_source(prefix, config_file, tokenizer=None, kind="google"):
-    """Opens a checkpoint of Google's.
+def google_source(prefix, config_file, tokenizer=None):
+    """Opens a checkpoint of Google's, or of a code that followed it.
 
     Args:
         prefix: path of the checkpoint without `.index`.
         config_file: path of its `albert_config.json`.
         tokenizer: a tokenizer of ours, or `None`.
-        kind: string. The format's name in reports.
 
     Returns:
-        `Source`.
+        `Source`; its kind is `"google"`, `"brightmart"` or
+        `"model_garden"`.
 
     Raises:
         ValueError: for a damaged file, an unknown configuration, or names of
             which no ALBERT can be made.
     """
     prefix, config_file = Path(prefix), Path(config_file)
-    config = json.loads(config_file.read_text(encoding="utf-8"))
+    config = _read_config(config_file)
     arguments = google_config_to_arguments(config, str(config_file))
     arguments, groups = settle_groups(arguments, google_group)
     arguments, notes = without_v2_dropout(
         arguments, [prefix.name, *(p.name for p in config_file.parents[:2])]
     )
     file = TensorFlowCheckpoint(prefix)
-    skipped = google_names.skipped_variables(file.shapes)
-    names = google_names.spelled_as_google(
-        [name for name in file.shapes if name not in skipped]
-    )
+    parts = {"arguments": arguments, "tokenizer": tokenizer, "notes": notes}
+    if is_model_garden(file.shapes):
+        return _model_garden_source(file, **parts)
+    skipped = skipped_variables(file.shapes)
+    names = spelled_as_google([n for n in file.shapes if n not in skipped])
+    if SECOND in names:
+        return _brightmart_source(file, names, skipped, **parts)
     weights = RenamedFile(file, _renumbered(names, groups))
     task, task_arguments = _task_of(weights.shapes)
     return Source(
-        kind=kind,
-        arguments=arguments,
-        names=google_names.GOOGLE,
+        kind="google",
+        names=GOOGLE,
         weights=weights,
         task=task,
         task_arguments=task_arguments,
         skipped=skipped,
-        kept={
-            name: "question answering head, for which there is no model here"
-            for name in names
-            if google_names.SPAN_HEADS.match(name)
-        },
-        tokenizer=tokenizer,
-        notes=notes,
+        kept=_kept(names),
+        **parts,
     )
+
+
+def _brightmart_source(file, names, skipped, arguments, **parts):
+    weights = MultipliedTables(RenamedFile(file, names))
+    task, task_arguments = _task_of(weights.shapes)
+    return Source(
+        kind="brightmart",
+        arguments=brightmart_arguments(arguments),
+        names=brightmart_names(GOOGLE),
+        weights=weights,
+        task=task,
+        task_arguments=task_arguments,
+        skipped=skipped,
+        kept=_kept(names),
+        **parts,
+    )
+
+
+def _model_garden_source(file, **parts):
+    arguments = parts["arguments"]
+    layers = arguments["num_groups"] * arguments["num_inner_repetitions"]
+    if layers != 1:
+        raise ValueError(
+            "Model Garden's AlbertEncoder has one layer for all calls. The "
+            f"configuration says {layers}: it belongs to another checkpoint."
+        )
+    weights, skipped = named_by_variable(file)
+    return Source(
+        kind="model_garden",
+        names=MODEL_GARDEN,
+        weights=weights,
+        task=_task_of(weights.shapes)[0],
+        skipped=skipped,
+        **parts,
+    )
+
+
+def _kept(names):
+    return {
+        name: "question answering head, for which there is no model here"
+        for name in names
+        if SPAN_HEADS.match(name)
+    }
+
+
+def _read_config(path):
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        config = None
+    if not isinstance(config, dict):
+        raise ValueError(
+            f"{path} is not readable as JSON. It is damaged or cut off; fetch "
+            "it again."
+        )
+    return config
 
 
 def load_google_checkpoint(folder, prefix=PREFIX):
@@ -184,7 +247,7 @@ def _weights_to_write(converted):
     if backbone.embedding_dim == backbone.hidden_dim:
         _drop_identity_projection(variables)
     for name, variable in variables.items():
-        theirs, form = google_names.GOOGLE.row(name)
+        theirs, form = GOOGLE.row(name)
         yield theirs, *variable_as(variable, form)
     for name, array in converted.kept_from("google").items():
         yield name, array.shape, lambda array=array: array

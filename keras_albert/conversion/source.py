@@ -55,12 +55,16 @@ class Source:
     settings: dict = dataclasses.field(default_factory=dict)
     notes: list = dataclasses.field(default_factory=list)
 
-    def read(self, name, shape):
-        """Returns the array of our variable `name`, or `None` without it."""
+    def read(self, name):
+        """Returns the array of our variable `name`, or `None` without it.
+
+        It lies as ours does, but an attention kernel may have three axes.
+        """
         row = self.names.row(name)
         if row is None or row[0] not in self.weights.shapes:
             return None
-        return to_form(self.weights.read(row[0]), row[1], shape)
+        array = self.weights.read(row[0])
+        return to_form(array, row[1], array.shape)
 
 
 @dataclasses.dataclass

@@ -103,7 +103,7 @@ def to_form(array, form, shape):
     """Turns an array of a file into ours of `shape`, or the other way."""
     if form == TRANSPOSED:
         return np.transpose(array)
-    return np.reshape(array, shape)
+    return np.reshape(array, shape) if form == RESHAPED else array
 
 
 def variable_as(variable, form):

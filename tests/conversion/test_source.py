@@ -60,8 +60,8 @@ def test_a_vocabulary_that_is_smaller_is_noted(source):
 
 
 def test_arrays_are_read_by_our_names(source):
-    kernel = source.read("sentence_order/kernel", (24, 2))
+    kernel = source.read("sentence_order/kernel")
 
     theirs = source.weights.read("cls/seq_relationship/output_weights")
     np.testing.assert_array_equal(kernel, theirs.T)
-    assert source.read("classifier/kernel", (24, 2)) is None
+    assert source.read("classifier/kernel") is None
