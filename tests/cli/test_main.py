@@ -52,7 +52,9 @@ def test_the_commands_are_these():
     assert COMMANDS == [
         "export",
         "finetune",
+        "inspect-corpus",
         "predict",
+        "prepare",
         "pretrain",
         "quickstart",
         "sizes",
@@ -99,7 +101,7 @@ def test_every_option_is_explained(command):
 def test_only_what_nobody_can_guess_is_required(command):
     parameters = typer.main.get_command(app).commands[command].params
     required = {p.name for p in parameters if p.required}
-    assert required <= {"corpus", "tokenizer", "model", "train"}
+    assert required <= {"files", "corpus", "tokenizer", "model", "train"}
 
 
 def test_wrong_command_is_code_2():
