@@ -56,8 +56,9 @@ def pretrain(
         str | None,
         typer.Option(
             metavar="LENGTH:SHARE%,…",
-            help="Lengths one after the other, such as 128:90%,512x8:10% "
-            "(x8: batches of 8). [dim]default: --sequence-length throughout[/]",
+            help="Lengths one after the other, such as 128@2:60%,512x8:40% "
+            "(@2: two layer calls, x8: batches of 8). "
+            "[dim]default: --sequence-length throughout[/]",
         ),
     ] = None,
     output: Annotated[

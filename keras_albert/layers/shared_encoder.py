@@ -118,6 +118,7 @@ class SharedEncoder(keras.layers.Layer):
         }
         # dict.fromkeys: the distinct pairs in order of their first call.
         pairs = list(dict.fromkeys(schedule))
+        self._pairs = pairs
         self.transformer_layers = [
             self._make_layer(
                 attentions[attention],
@@ -126,7 +127,32 @@ class SharedEncoder(keras.layers.Layer):
             )
             for index, (attention, feed_forward) in enumerate(pairs)
         ]
-        self.call_order = [pairs.index(pair) for pair in schedule]
+        self.active_layers = num_layers
+
+    @property
+    def active_layers(self):
+        """How many of the `num_layers` group calls are made.
+
+        Depth costs no weights where they are shared, so it may change during
+        training or for cheaper inference. A function that was traced or
+        compiled before keeps its depth. Not part of the configuration: a
+        loaded model has all its layers.
+        """
+        return self._active_layers
+
+    @active_layers.setter
+    def active_layers(self, count):
+        if not self.num_groups <= count <= self.num_layers:
+            raise ValueError(
+                f"`active_layers` must lie between {self.num_groups} "
+                f"(`num_groups`) and {self.num_layers} (`num_layers`). "
+                f"Received: active_layers={count}."
+            )
+        self._active_layers = count
+        schedule = layer_schedule(
+            self.sharing, count, self.num_groups, self.num_inner_repetitions
+        )
+        self.call_order = [self._pairs.index(pair) for pair in schedule]
 
     def _make_attention(self, name):
         return SelfAttention(

@@ -7,6 +7,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     submod_attrs={
         "callbacks": ["TrainingInterrupted"],
         "curves": ["curves_table", "plot_curves"],
+        "depth": ["DepthSchedule", "RandomDepth"],
         "finetune": ["FinetuneResult", "finetune"],
         "floors": [
             "majority_accuracy",

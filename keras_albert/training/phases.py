@@ -1,10 +1,11 @@
-"""Phases of a run: the sequence length changes, the model does not.
+"""Phases of a run: length, batch or depth change, the weights go on.
 
     "128:90%,512:10%"  ->  [Phase(128, share=0.9), Phase(512, share=0.1)]
                        ->  steps 0 … 900 … 1000
 
 Attention costs grow with the square of the length, so most steps are made on
-short sequences and the last ones teach the remaining positions.
+short sequences and the last ones teach the remaining positions. Depth costs
+no weights, so the first steps may be made with fewer layer calls.
 """
 
 import dataclasses
@@ -12,7 +13,7 @@ import re
 
 _PHASE = re.compile(
     r"(?P<sequence_length>\d+)(?:x(?P<batch_size>\d+))?"
-    r":(?P<percent>\d+(?:\.\d+)?)%"
+    r"(?:@(?P<num_layers>\d+))?:(?P<percent>\d+(?:\.\d+)?)%"
 )
 
 
@@ -24,11 +25,13 @@ class Phase:
         sequence_length: int.
         share: float. Share of the run's steps, above 0. Defaults to `1.0`.
         batch_size: int, optional. Defaults to the run's.
+        num_layers: int, optional. Layer calls; defaults to the model's.
     """
 
     sequence_length: int
     share: float = 1.0
     batch_size: int | None = None
+    num_layers: int | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,14 +43,14 @@ class PhaseSpan:
     stop: int
     sequence_length: int
     batch_size: int
+    num_layers: int | None
 
 
 def parse_phases(text):
     """Reads phases as written on a command line.
 
     Args:
-        text: string. `LENGTH:SHARE%` or `LENGTHxBATCH:SHARE%`, separated by
-            commas.
+        text: string. `LENGTH[xBATCH][@LAYERS]:SHARE%`, separated by commas.
 
     Returns:
         List of `Phase`.
@@ -57,27 +60,31 @@ def parse_phases(text):
 
     Example:
 
-    >>> parse_phases("128:90%,512x8:10%")[1]
-    Phase(sequence_length=512, share=0.1, batch_size=8)
+    >>> parse_phases("128@3:90%,512x8:10%")[1]
+    Phase(sequence_length=512, share=0.1, batch_size=8, num_layers=None)
     """
     phases = []
     for part in text.split(","):
         match = _PHASE.fullmatch(part.strip())
         if match is None:
             raise ValueError(
-                f"A phase is written LENGTH:SHARE% or LENGTHxBATCH:SHARE%. "
-                f"Received: {part.strip()!r} in {text!r}. For example: "
-                "128:90%,512:10%."
+                "A phase is written LENGTH[xBATCH][@LAYERS]:SHARE%. Received: "
+                f"{part.strip()!r} in {text!r}. For example: "
+                "128:90%,512x8:10%."
             )
-        batch_size = match["batch_size"]
         phases.append(
             Phase(
                 int(match["sequence_length"]),
                 float(match["percent"]) / 100,
-                None if batch_size is None else int(batch_size),
+                _optional_int(match["batch_size"]),
+                _optional_int(match["num_layers"]),
             )
         )
     return phases
+
+
+def _optional_int(digits):
+    return None if digits is None else int(digits)
 
 
 def phase_spans(phases, steps, batch_size):
@@ -120,5 +127,6 @@ def phase_spans(phases, steps, batch_size):
                 "Each phase needs at least one step, one token and one "
                 f"example. Received: {phase} of {steps} steps."
             )
-        spans.append(PhaseSpan(index, start, stop, phase.sequence_length, size))
+        shape = phase.sequence_length, size, phase.num_layers
+        spans.append(PhaseSpan(index, start, stop, *shape))
     return spans

@@ -30,6 +30,7 @@ from keras_albert.training import callbacks as run_callbacks
 from keras_albert.training.curves import plot_curves
 from keras_albert.training.curves import read_history
 from keras_albert.training.curves import write_history
+from keras_albert.training.depth import set_active_layers
 from keras_albert.training.files import replace_atomically
 from keras_albert.training.floors import count_tokens
 from keras_albert.training.floors import unigram_accuracy
@@ -143,7 +144,8 @@ def pretrain(
         sequence_length: int. Defaults to `128`.
         phases: list of `Phase`, or a string such as `"128:90%,512:10%"`,
             optional. Takes the place of `sequence_length`; each phase is
-            evaluated at its own length.
+            evaluated at its own length and depth. The last phase must have
+            the model's own depth.
         optimizer: string. `"adamw"` or `"lamb"`; LAMB is for batches of
             hundreds and more. Defaults to `"adamw"`.
         learning_rate: float. The peak; defaults to `pretraining_rate`.
@@ -204,6 +206,7 @@ def pretrain(
         size, config, tokenizer.vocabulary_size(), dtype
     )
     _check_sizes(arguments, longest)
+    _check_depths(arguments, spans)
     if learning_rate is None:
         learning_rate = pretraining_rate(
             optimizer, batch_size, arguments["hidden_dim"]
@@ -322,6 +325,9 @@ def pretrain(
     ]
     try:
         for span, evaluation in zip(spans, evaluations, strict=True):
+            set_active_layers(
+                model, span.num_layers or model.backbone.num_layers
+            )
             _fit(
                 model,
                 _span_batches(train, tokenizer, span, objective, seed),
@@ -468,6 +474,21 @@ def _check_sizes(arguments, sequence_length):
             f"`sequence_length` is {sequence_length}, but the model has only "
             f"{positions} positions. Shorten it, or raise "
             "`max_sequence_length` in the configuration."
+        )
+
+
+def _check_depths(arguments, spans):
+    low, high = arguments.get("num_groups", 1), arguments["num_layers"]
+    depths = [span.num_layers or high for span in spans]
+    if not all(low <= depth <= high for depth in depths):
+        raise ValueError(
+            f"The layers of a phase must lie between {low} and {high}. "
+            f"Received: {depths}."
+        )
+    if depths[-1] != high:
+        raise ValueError(
+            f"The last phase must train all {high} layers of the model. "
+            f"Received: {depths[-1]}."
         )
 
 

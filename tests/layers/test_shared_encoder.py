@@ -135,3 +135,39 @@ def test_dropouts_reach_both_blocks():
     assert block.self_attention.hidden_dropout == 0.1
     assert block.self_attention.attention_dropout == 0.2
     assert block.feed_forward.hidden_dropout == 0.1
+
+
+@pytest.mark.parametrize("sharing", POLICIES)
+def test_fewer_active_layers_are_the_encoder_of_that_depth(sharing):
+    encoder = make(num_layers=3, sharing=sharing)
+    shallow = make(num_layers=2, sharing=sharing)
+    weights = {v.path.split("/", 1)[-1]: v for v in encoder.weights}
+    for variable in shallow.weights:
+        variable.assign(weights[variable.path.split("/", 1)[-1]])
+    whole = to_numpy(encoder(X, padding_mask=MASK))
+
+    encoder.active_layers = 2
+    got = to_numpy(encoder(X, padding_mask=MASK))
+    encoder.active_layers = 3
+
+    expected = to_numpy(shallow(X, padding_mask=MASK))
+    np.testing.assert_allclose(got, expected, atol=1e-6)
+    np.testing.assert_array_equal(
+        to_numpy(encoder(X, padding_mask=MASK)), whole
+    )
+
+
+def test_groups_keep_their_share_of_fewer_layers():
+    encoder = make(num_layers=6, num_groups=2)
+
+    encoder.active_layers = 4
+
+    assert encoder.call_order == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("count", [1, 7])
+def test_active_layers_outside_the_depth_are_refused(count):
+    encoder = make(num_layers=6, num_groups=2)
+
+    with pytest.raises(ValueError, match=f"active_layers={count}"):
+        encoder.active_layers = count

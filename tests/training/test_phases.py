@@ -11,24 +11,27 @@ def test_phases_are_read_as_written():
         Phase(128, 0.9),
         Phase(512, 0.1, batch_size=8),
     ]
-    assert parse_phases("96:66.5%,256:33.5%")[0] == Phase(96, 0.665)
+    assert parse_phases("96@2:66.5%,256:33.5%")[0] == Phase(
+        96, 0.665, num_layers=2
+    )
+    assert parse_phases("96x4@2:100%") == [Phase(96, 1.0, 4, 2)]
 
 
 @pytest.mark.parametrize("text", ["128", "128:90", "128:90%;512:10%", "x8:1%"])
 def test_what_is_not_a_phase_is_shown(text):
-    with pytest.raises(ValueError, match="LENGTHxBATCH:SHARE%"):
+    with pytest.raises(ValueError, match=r"LENGTH\[xBATCH\]"):
         parse_phases(text)
 
 
 def test_spans_follow_each_other_to_the_last_step():
-    phases = [Phase(96, 0.3), Phase(128, 0.3, 4), Phase(512, 0.4)]
+    phases = [Phase(96, 0.3), Phase(128, 0.3, 4), Phase(512, 0.4, num_layers=6)]
 
     spans = phase_spans(phases, 101, 32)
 
     assert spans == [
-        PhaseSpan(0, 0, 30, 96, 32),
-        PhaseSpan(1, 30, 61, 128, 4),
-        PhaseSpan(2, 61, 101, 512, 32),
+        PhaseSpan(0, 0, 30, 96, 32, None),
+        PhaseSpan(1, 30, 61, 128, 4, None),
+        PhaseSpan(2, 61, 101, 512, 32, 6),
     ]
 
 

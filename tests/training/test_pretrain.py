@@ -173,6 +173,24 @@ def test_the_first_phase_is_the_run_without_phases(run, tmp_path):
     assert phased.history[1]["loss"] != alone.history[1]["loss"]
 
 
+def test_a_shallow_phase_trains_the_same_weights(run, tmp_path, tiny_config):
+    """Half the calls at first: the start is the run of a shallower model."""
+    settings = {"evaluation_every": 3, "warmup_steps": 1}
+    shallow = run(
+        output=tmp_path / "shallow",
+        config={**tiny_config, "num_layers": 1},
+        **settings,
+    )
+    deepened = run(phases="16@1:50%,16:50%", **settings)
+
+    for name in ("loss", "val_loss"):
+        assert deepened.history[0][name] == pytest.approx(
+            shallow.history[0][name], abs=1e-5
+        )
+        assert deepened.history[1][name] != shallow.history[1][name]
+    assert load_pretrained(deepened).backbone.num_layers == 2
+
+
 def test_a_run_continues_inside_its_second_phase(run, tmp_path):
     settings = {"phases": "12:50%,24:50%"}
     whole = run(output=tmp_path / "whole", **settings)
@@ -287,6 +305,8 @@ def test_masked_lm_alone_has_no_sentence_order_to_score(run):
         ({"sequence_length": 33}, "only 32 positions"),
         ({"phases": "16:50%,33:50%"}, "only 32 positions"),
         ({"phases": "16:50%,32:40%"}, "sum to 100 %"),
+        ({"phases": "16@3:50%,16:50%"}, "between 1 and 2"),
+        ({"phases": "16:50%,16@1:50%"}, "must train all 2 layers"),
         ({"evaluation_passes": 0}, "evaluation_passes=0"),
         ({"warmup_steps": 6}, "below `total_steps`"),
         ({"size": "albert_base"}, "Give one of them"),
