@@ -11,7 +11,7 @@ import numpy as np
 from keras.src.saving.serialization_lib import in_safe_mode
 from keras_hub.tokenizers import SentencePieceTokenizer
 
-from keras_albert.tokenizers import normalization
+from keras_albert.tokenizers import graph_normalization
 from keras_albert.tokenizers.encoder_base import complete_options
 from keras_albert.tokenizers.sentence_piece_encoder import SPECIAL_TOKENS
 from keras_albert.tokenizers.sentence_piece_encoder import SentencePieceEncoder
@@ -174,7 +174,7 @@ class AlbertTokenizer(AlbertTokenizerBase, SentencePieceTokenizer):
         import tensorflow as tf
 
         if self._graph_normalizer is None:
-            self._graph_normalizer = normalization.graph_normalizer(
+            self._graph_normalizer = graph_normalization.graph_normalizer(
                 *self._normalization_options()
             )
         # Made here, so that it belongs to the graph being traced: one made
@@ -182,7 +182,7 @@ class AlbertTokenizer(AlbertTokenizerBase, SentencePieceTokenizer):
         # of kernels and the model with it.
         sentence_piece = self._make_sentence_piece_tf(self.proto)
         tokens = sentence_piece.tokenize(self._graph_normalizer(strings))
-        flat, splits = normalization.replace_by_table(
+        flat, splits = graph_normalization.replace_by_table(
             tokens.flat_values,
             tokens.row_splits,
             _as_arrays(self.encoder.digit_commas),

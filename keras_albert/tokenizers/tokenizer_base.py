@@ -13,7 +13,7 @@ from keras_hub.src.utils.tensor_utils import preprocessing_function
 from keras_albert.tokenizers.encoder_base import SPECIAL_TOKEN_NAMES
 from keras_albert.tokenizers.encoder_base import find_special_ids
 from keras_albert.tokenizers.encoder_base import special_pattern
-from keras_albert.tokenizers.normalization import replace_invalid_utf8
+from keras_albert.tokenizers.graph_normalization import replace_invalid_utf8
 
 
 class AlbertTokenizerBase:

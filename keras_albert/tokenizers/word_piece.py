@@ -12,7 +12,7 @@ import keras
 from keras.src.saving.serialization_lib import in_safe_mode
 from keras_hub.tokenizers import WordPieceTokenizer
 
-from keras_albert.tokenizers import normalization
+from keras_albert.tokenizers import graph_normalization
 from keras_albert.tokenizers import word_splitting
 from keras_albert.tokenizers.tokenizer_base import AlbertTokenizerBase
 from keras_albert.tokenizers.word_piece_encoder import MAX_CHARACTERS_PER_WORD
@@ -199,7 +199,7 @@ def graph_word_splitter(lowercase=True, strip_accents=True, split_on_cjk=True):
 
     def replacement(character):
         if lowercase:
-            character = normalization.lower_except_sigma(character)
+            character = graph_normalization.lower_except_sigma(character)
         if strip_accents:
             character = unicodedata.normalize("NFD", character)
             character = "".join(
@@ -210,9 +210,9 @@ def graph_word_splitter(lowercase=True, strip_accents=True, split_on_cjk=True):
             for c in character
         )
 
-    table = normalization.character_table(replacement)
-    removed = normalization.character_class(word_splitting.is_removed)
-    space = normalization.character_class(word_splitting.is_space)
+    table = graph_normalization.character_table(replacement)
+    removed = graph_normalization.character_class(word_splitting.is_removed)
+    space = graph_normalization.character_class(word_splitting.is_space)
     blocks = (
         rf"\x{{{a:X}}}-\x{{{b:X}}}" for a, b in word_splitting.CHINESE_BLOCKS
     )
@@ -227,8 +227,8 @@ def graph_word_splitter(lowercase=True, strip_accents=True, split_on_cjk=True):
             text = tf.strings.regex_replace(text, chinese, r" \0 ")
         if lowercase:
             # While the neighbours still stand beside the sigmas.
-            text = normalization.lower_sigma(text)
-        text = normalization.map_characters(
+            text = graph_normalization.lower_sigma(text)
+        text = graph_normalization.map_characters(
             text, table, decompose_hangul=strip_accents
         )
         text = tf.strings.regex_replace(text, " +", " ")
