@@ -39,7 +39,9 @@ for command in (
     export,
     sizes,
 ):
-    app.command(cls=ValuesCommand)(command)
+    # What follows `--` is Beam's; all other commands refuse it.
+    more = {"allow_extra_args": command is prepare}
+    app.command(cls=ValuesCommand, context_settings=more)(command)
 
 
 def main():

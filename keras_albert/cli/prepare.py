@@ -1,7 +1,6 @@
 """`keras-albert prepare`: from text files to shards of examples."""
 
 import enum
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,6 +10,13 @@ from keras_albert.cli.options import SeedOption
 from keras_albert.cli.options import TokenizerOption
 
 
+class Runner(enum.StrEnum):
+    """What does the work."""
+
+    local = "local"
+    beam = "beam"
+
+
 class WordSegmenter(enum.StrEnum):
     """Segmenters for languages written without spaces."""
 
@@ -18,15 +24,17 @@ class WordSegmenter(enum.StrEnum):
 
 
 def prepare(
+    context: typer.Context,
     corpus: CorpusOption,
     tokenizer: TokenizerOption,
     output: Annotated[
-        Path,
+        str,
         typer.Option(
+            metavar="DIR",
             help="Folder for the shards; the same command goes on from where "
-            "it was stopped."
+            "it was stopped.",
         ),
-    ] = Path("prepared"),
+    ] = "prepared",
     sequence_length: Annotated[
         int, typer.Option(help="Tokens of an example.")
     ] = 512,
@@ -62,6 +70,13 @@ def prepare(
             "sentence order.",
         ),
     ] = False,
+    runner: Annotated[
+        Runner,
+        typer.Option(
+            help="`beam`: as an Apache Beam pipeline; Beam's own options "
+            "follow after `--`."
+        ),
+    ] = Runner.local,
     overwrite: Annotated[
         bool,
         typer.Option(
@@ -71,6 +86,37 @@ def prepare(
     seed: SeedOption = 0,
 ):
     """Tokenize a corpus of any size into shards for pretraining."""
+    from keras_albert.cli import show
+
+    options = {
+        "sequence_length": sequence_length,
+        "short_sequence_probability": short_sequence_probability,
+        "seed": seed,
+        "num_shards": num_shards,
+        "word_segmenter": word_segmenter and str(word_segmenter),
+        "text_field": text_field,
+        "allow_single_sentences": allow_single_sentences,
+        "overwrite": overwrite,
+    }
+    if runner == Runner.beam:
+        if workers is not None:
+            raise typer.BadParameter(
+                "--workers is for the local runner; name Beam's own option "
+                "after `--`, such as --direct_num_workers=2."
+            )
+        prepared = run_on_beam(corpus, tokenizer, output, context.args, options)
+    elif context.args:
+        raise typer.BadParameter(
+            f"Unexpected: {' '.join(context.args)}. Options after `--` go to "
+            "Beam, with --runner beam."
+        )
+    else:
+        prepared = run_here(corpus, tokenizer, output, workers, options)
+    report(prepared, show.console())
+
+
+def run_here(corpus, tokenizer, output, workers, options):
+    """Prepares in processes of this machine, with progress bars."""
     from keras_albert import data
     from keras_albert.cli import errors
     from keras_albert.cli import show
@@ -80,22 +126,34 @@ def prepare(
         errors.interruption_keeps(kept),
         show.progress_bars(percentages=True) as progress,
     ):
-        prepared = data.prepare_corpus(
+        return data.prepare_corpus(
             corpus,
             tokenizer,
             output,
-            sequence_length=sequence_length,
-            short_sequence_probability=short_sequence_probability,
-            seed=seed,
             workers=workers,
-            num_shards=num_shards,
-            word_segmenter=word_segmenter and str(word_segmenter),
-            text_field=text_field,
-            allow_single_sentences=allow_single_sentences,
-            overwrite=overwrite,
             progress=progress,
+            **options,
         )
-    report(prepared, show.console())
+
+
+def run_on_beam(corpus, tokenizer, output, pipeline_options, options):
+    """Prepares on the runner that Beam's options name."""
+    import importlib.util
+
+    if importlib.util.find_spec("apache_beam") is None:
+        raise ImportError(
+            "Apache Beam is not installed. Install it with: "
+            'pip install "keras-albert[beam]"'
+        )
+    from keras_albert.data import beam_preparation
+
+    return beam_preparation.prepare_with_beam(
+        corpus,
+        tokenizer,
+        output,
+        pipeline_options=pipeline_options,
+        **options,
+    )
 
 
 def report(prepared, console):

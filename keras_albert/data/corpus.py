@@ -15,6 +15,7 @@ from codecs import getincrementaldecoder
 from collections.abc import Iterable
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 _JSON_SUFFIXES = {".json", ".jsonl", ".ndjson"}
 _PROBE_BYTES = 1 << 16
@@ -220,18 +221,54 @@ def _check_start(path):
         raise ValueError(message) from error
 
 
+def stream_file(
+    file: BinaryIO,
+    name: str | Path,
+    text_field: str = "text",
+    *,
+    max_bytes: int | None = None,
+    counts: ReadingCounts | None = None,
+) -> Iterator[list[str]]:
+    """Streams the documents of one open file.
+
+    Args:
+        file: binary file, as it is stored.
+        name: string or path. Its ending says what is inside, see
+            `read_documents`; messages quote it.
+        text_field: string. As in `read_documents`, like all others.
+        max_bytes: int.
+        counts: `ReadingCounts`.
+
+    Returns:
+        An iterator of documents, each a list of non-empty lines.
+    """
+    counts = counts or ReadingCounts()
+    path = Path(name)
+    suffix = Path(path.stem if path.suffix == ".gz" else path.name).suffix
+    if suffix in _JSON_SUFFIXES:
+        # A row must be whole to be understood; its text is cut after.
+        rows = _decoded_lines(file, name, None, counts)
+        for lines in _json_documents(name, rows, text_field):
+            pieces = _short_lines(lines, max_bytes, counts)
+            yield from _short_documents(pieces, max_bytes, counts)
+    else:
+        lines = _decoded_lines(file, name, max_bytes, counts)
+        yield from _short_documents(lines, max_bytes, counts)
+
+
 def _stream(paths, text_field, max_bytes, counts):
     for path in paths:
-        suffix = Path(path.stem if path.suffix == ".gz" else path.name).suffix
-        if suffix in _JSON_SUFFIXES:
-            # A row must be whole to be understood; its text is cut after.
-            rows = _decoded_lines(path, None, counts)
-            for lines in _json_documents(path, rows, text_field):
-                pieces = _short_lines(lines, max_bytes, counts)
-                yield from _short_documents(pieces, max_bytes, counts)
-        else:
-            lines = _decoded_lines(path, max_bytes, counts)
-            yield from _short_documents(lines, max_bytes, counts)
+        try:
+            file = path.open("rb")
+        except FileNotFoundError:
+            raise FileNotFoundError(
+                f"The corpus file {path} was there at first and is gone now. "
+                "Put it back, or leave it out, and start again."
+            ) from None
+        with file:
+            yield from stream_file(
+                file, path, text_field, max_bytes=max_bytes, counts=counts
+            )
 
 
 def _short_documents(lines, max_bytes, counts):
@@ -310,7 +347,7 @@ def _json_documents(path, lines, text_field):
             yield document
 
 
-def _decoded_lines(path, max_bytes, counts):
+def _decoded_lines(file, name, max_bytes, counts):
     """Yields lines as text; a byte that is not UTF-8 is named with its place.
 
     Only "\\n" ends a line: `str.splitlines` would also cut at form feeds and
@@ -318,21 +355,20 @@ def _decoded_lines(path, max_bytes, counts):
     """
     offset = 0
     before = counts.stored_bytes
-    with _open_again(path) as file:
-        stored = file.fileobj if isinstance(file, gzip.GzipFile) else file
-        lines = _raw_lines(path, file, max_bytes, counts)
-        for number, raw in lines:
-            if offset == 0:
-                raw = raw.removeprefix(_BYTE_ORDER_MARK)
-            try:
-                line = raw.decode("utf-8")
-            except UnicodeDecodeError as error:
-                start = offset + error.start
-                message = _not_utf8(path, number, start, raw)
-                raise ValueError(message) from error
-            counts.stored_bytes = before + stored.tell()
-            yield line
-            offset += len(raw)
+    is_gzip = Path(name).suffix == ".gz"
+    text = gzip.GzipFile(fileobj=file) if is_gzip else file
+    for number, raw in _raw_lines(name, text, max_bytes, counts):
+        if offset == 0:
+            raw = raw.removeprefix(_BYTE_ORDER_MARK)
+        try:
+            line = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            start = offset + error.start
+            message = _not_utf8(name, number, start, raw)
+            raise ValueError(message) from error
+        counts.stored_bytes = before + file.tell()
+        yield line
+        offset += len(raw)
 
 
 def _raw_lines(path, file, max_bytes, counts):
@@ -355,17 +391,6 @@ def _raw_lines(path, file, max_bytes, counts):
             rest = raw[place:]
     except (OSError, EOFError, zlib.error) as error:
         raise ValueError(_damaged(path)) from error
-
-
-def _open_again(path):
-    """Opens a file that was there when the corpus was looked at."""
-    try:
-        return _open(path)
-    except FileNotFoundError:
-        raise FileNotFoundError(
-            f"The corpus file {path} was there at first and is gone now. Put "
-            "it back, or leave it out, and start again."
-        ) from None
 
 
 def _open(path):

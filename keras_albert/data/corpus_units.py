@@ -16,7 +16,7 @@ from keras_albert.data.corpus import read_documents
 # A longer document is cut into several, so that memory is bounded.
 MAX_DOCUMENT_BYTES = 1 << 20
 # Text is about three times its gzip file.
-_GZIP_RATIO = 3
+GZIP_RATIO = 3
 _MIN_UNIT_BYTES, _UNIT_BYTES = 1 << 18, 1 << 20
 _UNITS_OF_A_SMALL_CORPUS = 4
 _SHARD_BYTES = 8 << 20
@@ -82,7 +82,7 @@ def guess_text_bytes(paths: list[Path]) -> int:
         int.
     """
     return sum(
-        path.stat().st_size * (_GZIP_RATIO if path.suffix == ".gz" else 1)
+        path.stat().st_size * (GZIP_RATIO if path.suffix == ".gz" else 1)
         for path in paths
     )
 

@@ -30,20 +30,21 @@ from keras_albert.data.corpus_units import describe_files
 from keras_albert.data.corpus_units import guess_text_bytes
 from keras_albert.data.corpus_units import read_units
 from keras_albert.data.document_tokenizing import check_word_segmenter
+from keras_albert.data.preparation_checks import PreparedCorpus
+from keras_albert.data.preparation_checks import RefusedCorpusError
+from keras_albert.data.preparation_checks import check_arguments
+from keras_albert.data.preparation_checks import check_totals
+from keras_albert.data.preparation_checks import make_manifest
 from keras_albert.data.preparation_folder import PreparationFolder
 from keras_albert.data.prepare_workers import Job
 from keras_albert.data.prepare_workers import WorkerPool
 from keras_albert.data.prepare_workers import counts_path
 from keras_albert.data.prepare_workers import read_counts
 from keras_albert.data.prepare_workers import unit_path
-from keras_albert.data.segment_pairs import MIN_SEQUENCE_LENGTH
 from keras_albert.data.shard_writing import ChunkSettings
 from keras_albert.data.shards import TOKEN_COUNTS_FILE
-from keras_albert.data.shards import Manifest
-from keras_albert.data.shards import ShardInfo
 from keras_albert.data.shards import Totals
 from keras_albert.data.shards import read_manifest
-from keras_albert.data.shards import shard_name
 from keras_albert.data.shards import write_manifest
 from keras_albert.data.spill import read_spill_totals
 from keras_albert.data.stored_tokenizer import StoredTokenizer
@@ -53,23 +54,6 @@ _MANY_SHARDS = 64
 # So many documents of one sentence each are no accident.
 _TELLING_DOCUMENTS = 2000
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
-@dataclasses.dataclass(frozen=True)
-class PreparedCorpus:
-    """What a preparation gave.
-
-    Args:
-        folder: path of the prepared data.
-        manifest: `Manifest`.
-        seconds: float. How long it took.
-        was_complete: bool. Whether there was nothing left to do.
-    """
-
-    folder: Path
-    manifest: Manifest
-    seconds: float
-    was_complete: bool = False
 
 
 def prepare_corpus(
@@ -143,7 +127,7 @@ def prepare_corpus(
     ```
     """
     started = time.monotonic()
-    _check_arguments(
+    check_arguments(
         sequence_length, short_sequence_probability, workers, num_shards
     )
     check_word_segmenter(word_segmenter)
@@ -215,7 +199,7 @@ def _tokenize(folder, pool, paths, settings, allow_single, progress):
     totals = Totals(**done)
     for index in range(num_units):
         totals += read_spill_totals(unit_path(folder, index))
-    _check_totals(totals, allow_single)
+    check_totals(totals, allow_single)
     with writing_whole(done_file) as file:
         file.write(json.dumps({"num_units": num_units, **done}).encode())
     return num_units, totals
@@ -243,7 +227,7 @@ def _tokenize_units(folder, pool, paths, settings, allow_single, progress):
         bar.advance(sizes[index])
         seen += totals
         if seen.documents >= _TELLING_DOCUMENTS:
-            _check_totals(seen, allow_single)
+            check_totals(seen, allow_single)
     return {
         "num_units": len(sizes),
         "cut_documents": counts.cut_documents,
@@ -296,30 +280,13 @@ def _finish(folder, job, tokenizer, totals):
     contents = [read_counts(folder, i) for i in range(job.num_shards)]
     with writing_whole(folder.path / TOKEN_COUNTS_FILE) as file:
         np.save(file, sum(content.token_counts for content in contents))
-    totals += Totals(
-        examples=sum(content.num_examples for content in contents),
-        split_sentences=sum(c.num_split_sentences for c in contents),
-    )
-    encoder = tokenizer.encoder
-    manifest = Manifest(
-        **dataclasses.asdict(job.chunks),
-        max_chunk_tokens=max(c.max_chunk_tokens for c in contents),
-        max_chunk_sentences=max(c.max_chunk_sentences for c in contents),
-        vocabulary_size=job.vocabulary_size,
-        tokenizer=tokenizer.write(folder.path),
-        tokenizer_fingerprint=encoder.fingerprint(),
-        special_token_ids=dict(encoder.special_ids),
-        word_segmenter=job.word_segmenter,
-        totals=totals,
-        shards=tuple(
-            ShardInfo(
-                name=shard_name(index, job.num_shards),
-                num_examples=content.num_examples,
-                num_tokens=content.num_tokens,
-                sha256=content.sha256,
-            )
-            for index, content in enumerate(contents)
-        ),
+    manifest = make_manifest(
+        job.chunks,
+        tokenizer.encoder,
+        tokenizer.write(folder.path),
+        job.word_segmenter,
+        contents,
+        totals,
     )
     write_manifest(folder.path, manifest)
     folder.remove_work()
@@ -339,51 +306,12 @@ class _Bar:
             self._progress.advance(self._task, amount)
 
 
-def _check_arguments(sequence_length, short, workers, num_shards):
-    for name, value, smallest in (
-        ("sequence_length", sequence_length, MIN_SEQUENCE_LENGTH),
-        ("workers", workers, 0),
-        ("num_shards", num_shards, 1),
-    ):
-        if value is not None and value < smallest:
-            raise ValueError(
-                f"`{name}` must be at least {smallest}. "
-                f"Received: {name}={value}."
-            )
-    if not 0 <= short <= 1:
-        raise ValueError(
-            "`short_sequence_probability` must lie in [0, 1]. "
-            f"Received: {short}."
-        )
-
-
-class RefusedCorpusError(ValueError):
-    """The corpus must be changed before anything can be prepared from it."""
-
-
 def _refusing(units):
     """Marks what is wrong with the text itself."""
     try:
         yield from units
     except ValueError as error:
         raise RefusedCorpusError(str(error)) from error
-
-
-def _check_totals(totals, allow_single):
-    if not totals.documents:
-        raise RefusedCorpusError(
-            "The corpus holds no document with a token. Check that the files "
-            "are the right ones, and that the tokenizer fits their language."
-        )
-    if allow_single or totals.one_sentence_documents < totals.documents:
-        return
-    raise RefusedCorpusError(
-        f"Sentence order cannot be learnt: each of the {totals.documents} "
-        "documents read is a single sentence. Put a blank line between "
-        "documents, not between sentences. If single sentences are all there "
-        "is, allow them with --allow-single-sentences "
-        "(allow_single_sentences=True) and pretrain without sentence order."
-    )
 
 
 def _check_unchanged(paths, described):

@@ -123,7 +123,8 @@ class PreparationFolder:
         if overwrite:
             self.clear()
         if path.is_file():
-            self._check_same(settings, path)
+            before = json.loads(path.read_text(encoding="utf-8"))
+            check_same_settings(before, settings, self.path, self.is_complete)
         else:
             if not was_ours:
                 self._check_empty()
@@ -163,21 +164,34 @@ class PreparationFolder:
                 "nothing of yours is mixed up."
             )
 
-    def _check_same(self, settings, path):
-        before = json.loads(path.read_text(encoding="utf-8"))
-        different = [
-            _difference(name, before.get(name), settings.get(name))
-            for name in dict.fromkeys([*before, *settings])
-            if before.get(name) != settings.get(name)
-        ]
-        if different:
-            state = "holds" if self.is_complete else "was begun for"
-            raise FileExistsError(
-                f"The output folder {self.path} {state} data prepared with "
-                f"other settings: {'; '.join(different)}. Name another "
-                "folder, repeat the settings, or start afresh with "
-                "--overwrite (overwrite=True)."
-            )
+
+def check_same_settings(
+    before: dict, now: dict, path: str | Path, is_complete: bool
+) -> None:
+    """Compares the settings of a folder with those asked for.
+
+    Args:
+        before: dict, what the folder was claimed for.
+        now: dict.
+        path: string or path of the folder, for the message.
+        is_complete: bool.
+
+    Raises:
+        FileExistsError: if they differ.
+    """
+    different = [
+        _difference(name, before.get(name), now.get(name))
+        for name in dict.fromkeys([*before, *now])
+        if before.get(name) != now.get(name)
+    ]
+    if different:
+        state = "holds" if is_complete else "was begun for"
+        raise FileExistsError(
+            f"The output folder {path} {state} data prepared with other "
+            f"settings: {'; '.join(different)}. Name another folder, repeat "
+            "the settings, or start afresh with --overwrite "
+            "(overwrite=True)."
+        )
 
 
 def _difference(name, before, now):

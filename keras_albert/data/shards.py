@@ -173,26 +173,7 @@ def read_manifest(folder: str | Path) -> Manifest:
     path = folder / MANIFEST_FILE
     if not path.is_file():
         raise FileNotFoundError(_not_prepared(folder))
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        version = content.pop("format_version")
-        if version == FORMAT_VERSION:
-            content["totals"] = Totals(**content["totals"])
-            content["shards"] = tuple(
-                ShardInfo(**shard) for shard in content["shards"]
-            )
-            manifest = Manifest(**content)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise ValueError(
-            f"{path} is no manifest of prepared data: {error!r}. "
-            "Prepare the corpus again with `keras-albert prepare`."
-        ) from error
-    if version != FORMAT_VERSION:
-        raise ValueError(
-            f"{path} has format version {version}; this release reads version "
-            f"{FORMAT_VERSION}. Prepare the corpus again with `keras-albert "
-            "prepare`."
-        )
+    manifest = parse_manifest(path.read_bytes(), path)
     for shard in manifest.shards:
         if not (folder / shard.name).is_file():
             raise FileNotFoundError(
@@ -200,6 +181,40 @@ def read_manifest(folder: str | Path) -> Manifest:
                 "the whole folder, or prepare the corpus again."
             )
     return manifest
+
+
+def parse_manifest(content: bytes, path: str | Path) -> Manifest:
+    """Reads a manifest from the content of its file.
+
+    Args:
+        content: bytes.
+        path: string or path that messages name.
+
+    Returns:
+        `Manifest`.
+
+    Raises:
+        ValueError: if the manifest is damaged or of another version.
+    """
+    try:
+        fields = json.loads(content)
+        version = fields.pop("format_version")
+        if version == FORMAT_VERSION:
+            fields["totals"] = Totals(**fields["totals"])
+            fields["shards"] = tuple(
+                ShardInfo(**shard) for shard in fields["shards"]
+            )
+            return Manifest(**fields)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ValueError(
+            f"{path} is no manifest of prepared data: {error!r}. "
+            "Prepare the corpus again with `keras-albert prepare`."
+        ) from error
+    raise ValueError(
+        f"{path} has format version {version}; this release reads version "
+        f"{FORMAT_VERSION}. Prepare the corpus again with `keras-albert "
+        "prepare`."
+    )
 
 
 def verify_shards(folder: str | Path) -> Manifest:

@@ -115,11 +115,15 @@ def concatenate(parts: Sequence[TokenizedDocuments]) -> TokenizedDocuments:
     """Puts documents together, one part after the other.
 
     Args:
-        parts: sequence of at least one `TokenizedDocuments`.
+        parts: sequence of `TokenizedDocuments`; it may be empty.
 
     Returns:
         `TokenizedDocuments`.
     """
+    if not parts:
+        nothing = np.zeros(0, "int64")
+        start = offsets_of(nothing)
+        return TokenizedDocuments(nothing, start, start, nothing)
     counts = [
         np.concatenate([np.diff(getattr(part, name)) for part in parts])
         for name in ("document_offsets", "sentence_offsets")
@@ -129,6 +133,56 @@ def concatenate(parts: Sequence[TokenizedDocuments]) -> TokenizedDocuments:
         document_offsets=offsets_of(counts[0]),
         sentence_offsets=offsets_of(counts[1]),
         pieces=np.concatenate([part.pieces for part in parts]),
+    )
+
+
+def to_bytes(documents: TokenizedDocuments) -> bytes:
+    """Packs documents for a journey to another machine.
+
+    Args:
+        documents: `TokenizedDocuments`.
+
+    Returns:
+        bytes.
+    """
+    header = [
+        documents.num_documents,
+        documents.num_sentences,
+        documents.pieces.itemsize,
+    ]
+    arrays = (
+        np.array(header, "<i8"),
+        documents.identities.astype("<i8"),
+        np.diff(documents.document_offsets).astype("<i4"),
+        np.diff(documents.sentence_offsets).astype("<i4"),
+        documents.pieces.astype(f"<u{documents.pieces.itemsize}"),
+    )
+    return b"".join(array.tobytes() for array in arrays)
+
+
+def from_bytes(content: bytes) -> TokenizedDocuments:
+    """Unpacks what `to_bytes` packed.
+
+    Args:
+        content: bytes.
+
+    Returns:
+        `TokenizedDocuments`.
+    """
+    position = 0
+
+    def read(dtype, count):
+        nonlocal position
+        array = np.frombuffer(content, dtype, count, position)
+        position += array.nbytes
+        return array
+
+    num_documents, num_sentences, itemsize = read("<i8", 3).tolist()
+    return TokenizedDocuments(
+        identities=read("<i8", num_documents),
+        document_offsets=offsets_of(read("<i4", num_documents)),
+        sentence_offsets=offsets_of(read("<i4", num_sentences)),
+        pieces=read(f"<u{itemsize}", -1),
     )
 
 

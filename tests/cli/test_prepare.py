@@ -5,6 +5,7 @@ import pytest
 from keras_albert.cli.prepare import warnings_of
 from keras_albert.data import read_manifest
 from keras_albert.data.shards import Totals
+from tests.data.small_corpora import digests
 from tests.data.small_corpora import documents
 from tests.data.small_corpora import write_corpus
 from tests.data.small_corpora import write_vocabulary
@@ -80,7 +81,7 @@ def test_options_reach_the_library(run_command, arguments, replace):
     assert result.exit_code == 1
     corpus, tokenizer, output = recorder.arguments
     assert corpus == ["a.txt", "b.txt"]
-    assert (str(tokenizer), str(output)) == ("v.txt", "o")
+    assert (str(tokenizer), output) == ("v.txt", "o")
     recorder.options.pop("progress")
     assert recorder.options == {
         "sequence_length": 128,
@@ -93,6 +94,50 @@ def test_options_reach_the_library(run_command, arguments, replace):
         "overwrite": True,
         "seed": 9,
     }
+
+
+def test_options_after_two_dashes_are_beams(run_command, arguments, tmp_path):
+    pytest.importorskip("apache_beam", reason="needs the extra `beam`")
+    beam = [*arguments[:-4], "--output", tmp_path / "beam", "--runner", "beam"]
+
+    result = run_command(*beam, "--", "--runner=DirectRunner")
+    run_command(*arguments)
+
+    assert result.exit_code == 0, result.output + result.stderr
+    assert "bytes lost" in result.stdout
+    assert digests(tmp_path / "beam") == digests(tmp_path / "out")
+    result = run_command(*beam, "--overwrite", "--", "--runner=NoSuchRunner")
+    assert result.exit_code == 1
+    assert "NoSuchRunner" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_beam_that_is_missing_says_how_to_get_it(
+    run_command, arguments, monkeypatch
+):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+
+    result = run_command(*arguments[:-2], "--runner", "beam")
+
+    assert result.exit_code == 1
+    assert 'pip install "keras-albert[beam]"' in result.stderr
+
+
+@pytest.mark.parametrize(
+    "more, message",
+    [
+        (["--", "--runner=DirectRunner"], "Unexpected: --runner=DirectRunner"),
+        (["--runner", "beam"], "--workers is for the local runner"),
+        (["--wrong"], "No such option"),
+    ],
+)
+def test_options_that_do_not_belong_are_refused(
+    run_command, arguments, more, message
+):
+    result = run_command(*arguments, *more)
+
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.replace("│", " ").split())
 
 
 GOOD = Totals(documents=100, tokens=1000)

@@ -7,6 +7,7 @@ from keras_albert.data.shards import Manifest
 from keras_albert.data.shards import ShardInfo
 from keras_albert.data.shards import Totals
 from keras_albert.data.shards import file_sha256
+from keras_albert.data.shards import parse_manifest
 from keras_albert.data.shards import read_manifest
 from keras_albert.data.shards import read_token_counts
 from keras_albert.data.shards import shard_name
@@ -108,3 +109,9 @@ def test_another_version_is_refused(folder):
 
     with pytest.raises(ValueError, match="version 2; this release reads"):
         read_manifest(folder)
+
+
+def test_a_manifest_is_read_from_bytes(folder):
+    path = folder / "manifest.json"
+
+    assert parse_manifest(path.read_bytes(), path) == read_manifest(folder)

@@ -1,13 +1,17 @@
+import dataclasses
 import hashlib
 
 import numpy as np
+import pytest
 
 from keras_albert.data.tokenized_documents import TokenizedDocuments
 from keras_albert.data.tokenized_documents import concatenate
+from keras_albert.data.tokenized_documents import from_bytes
 from keras_albert.data.tokenized_documents import identity_of
 from keras_albert.data.tokenized_documents import offsets_of
 from keras_albert.data.tokenized_documents import piece_dtype
 from keras_albert.data.tokenized_documents import shards_of
+from keras_albert.data.tokenized_documents import to_bytes
 
 
 def documents_of(rows):
@@ -108,3 +112,21 @@ def test_pieces_take_as_few_bytes_as_the_vocabulary_allows():
     assert np.iinfo(piece_dtype(32768)).max >= largest
     assert piece_dtype(32768) == "uint16"
     assert piece_dtype(32769) == "uint32"
+
+
+def test_nothing_put_together_is_nothing():
+    assert concatenate([]).num_documents == 0
+    assert concatenate([]).by_identity().num_tokens == 0
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2], []])
+@pytest.mark.parametrize("dtype", ["uint16", "uint32"])
+def test_documents_travel_as_bytes(order, dtype):
+    documents = documents_of(ROWS).take(np.array(order, "int64"))
+    pieces = documents.pieces.astype(dtype)
+    documents = dataclasses.replace(documents, pieces=pieces)
+
+    arrived = from_bytes(to_bytes(documents))
+
+    assert rows_of(arrived) == rows_of(documents)
+    assert arrived.pieces.dtype == dtype
