@@ -30,9 +30,15 @@ RANKS = {
 # The whole module is about TensorFlow; everywhere else it is imported inside
 # the functions that need it.
 TENSORFLOW_MODULES = {
+    "keras_albert/data/corpus_batches.py",
+    "keras_albert/data/data_service.py",
+    "keras_albert/data/example_batches.py",
     "keras_albert/data/graph_random.py",
+    "keras_albert/data/graph_segments.py",
     "keras_albert/data/masking.py",
+    "keras_albert/data/pair_layout.py",
     "keras_albert/data/pretraining.py",
+    "keras_albert/data/shard_reading.py",
     "keras_albert/export/fresh_process.py",
     "keras_albert/export/served_model.py",
 }

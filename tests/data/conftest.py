@@ -79,3 +79,117 @@ def toy_tokenizer():
 @pytest.fixture(scope="session")
 def toy_corpus(toy_tokenizer):
     return tokenize_corpus(toy_documents(), toy_tokenizer)
+
+
+def write_prepared(
+    folder, corpus, tokenizer, *, sequence_length, num_shards=4, seed=5
+):
+    """Writes a corpus as prepared data; the tokenizer is not stored."""
+    from keras_albert.data import shard_writing
+    from keras_albert.data import shards
+    from keras_albert.data import tokenized_documents
+
+    texts = [
+        corpus.token_ids[slice(*corpus.sentence_offsets[[start, stop]])]
+        for start, stop in zip(
+            corpus.document_offsets, corpus.document_offsets[1:], strict=False
+        )
+    ]
+    documents = tokenized_documents.TokenizedDocuments(
+        identities=np.array(
+            [tokenized_documents.identity_of(str(t.tolist())) for t in texts]
+        ),
+        document_offsets=corpus.document_offsets,
+        sentence_offsets=corpus.sentence_offsets,
+        pieces=(2 * corpus.token_ids + corpus.word_starts).astype("uint32"),
+    )
+    settings = shard_writing.ChunkSettings(sequence_length, 0.1, seed)
+    shard = tokenized_documents.shards_of(documents.identities, num_shards)
+    folder.mkdir(exist_ok=True)
+    infos, contents = [], []
+    for index in range(num_shards):
+        path = folder / shards.shard_name(index, num_shards)
+        with path.open("wb") as file:
+            content = shard_writing.write_shard(
+                file,
+                documents.take(np.flatnonzero(shard == index)),
+                settings,
+                tokenizer.vocabulary_size(),
+            )
+        contents.append(content)
+        infos.append(
+            shards.ShardInfo(
+                path.name,
+                content.num_examples,
+                content.num_tokens,
+                content.sha256,
+            )
+        )
+    special = {
+        name: getattr(tokenizer, f"{name}_token_id")
+        for name in ("pad", "unk", "cls", "sep", "mask")
+    }
+    shards.write_manifest(
+        folder,
+        shards.Manifest(
+            sequence_length=sequence_length,
+            short_sequence_probability=0.1,
+            seed=seed,
+            max_chunk_tokens=max(c.max_chunk_tokens for c in contents),
+            max_chunk_sentences=max(c.max_chunk_sentences for c in contents),
+            vocabulary_size=tokenizer.vocabulary_size(),
+            tokenizer="tokenizer",
+            tokenizer_fingerprint=tokenizer.fingerprint(),
+            special_token_ids=special,
+            word_segmenter=None,
+            totals=shards.Totals(
+                documents=corpus.num_documents,
+                sentences=corpus.num_sentences,
+                tokens=corpus.num_tokens,
+            ),
+            shards=tuple(infos),
+        ),
+    )
+    return folder
+
+
+PREPARED_LENGTH = 40
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory, toy_corpus, toy_tokenizer):
+    """The toy corpus as prepared data in five shards."""
+    return write_prepared(
+        tmp_path_factory.mktemp("prepared"),
+        toy_corpus,
+        toy_tokenizer,
+        sequence_length=PREPARED_LENGTH,
+        num_shards=5,
+    )
+
+
+def flat(batch):
+    """One dict of a batch's arrays."""
+    inputs, targets, weights = batch
+    named = {f"weight/{name}": value for name, value in weights.items()}
+    return {**inputs, **targets, **named}
+
+
+def take(dataset, number):
+    """The first batches, each as one dict of arrays."""
+    return [flat(batch) for batch in dataset.take(number).as_numpy_iterator()]
+
+
+def rows_of(batches):
+    """Every example as bytes, for comparing and counting."""
+    return [
+        b"".join(
+            np.ascontiguousarray(value[i]).tobytes() for value in b.values()
+        )
+        for b in batches
+        for i in range(len(b["token_ids"]))
+    ]
+
+
+def digest(batches):
+    return b"".join(rows_of(batches))

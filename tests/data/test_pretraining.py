@@ -6,16 +6,20 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_albert.data import pretraining
+from keras_albert.data import corpus_batches
+from keras_albert.data.explanation import explain_example
 from keras_albert.data.masking import MaskingRates
 from keras_albert.data.pretraining import evaluation_dataset
-from keras_albert.data.pretraining import explain_example
 from keras_albert.data.pretraining import pretraining_dataset
 from keras_albert.data.segment_pairs import count_examples
 from keras_albert.data.segment_pairs import plan_segment_pairs
 from keras_albert.data.tokenized_corpus import TokenizedCorpus
 from keras_albert.data.tokenized_corpus import tokenize_corpus
 from tests.data.conftest import ToyTokenizer
+from tests.data.conftest import digest
+from tests.data.conftest import flat
+from tests.data.conftest import rows_of
+from tests.data.conftest import take
 from tests.data.conftest import toy_documents
 
 LENGTH = 40
@@ -26,7 +30,7 @@ NO_MASKS = MaskingRates(mask_token_rate=0.0, random_token_rate=0.0)
 def make(toy_corpus, toy_tokenizer):
     def make(function=pretraining_dataset, **arguments):
         settings = {
-            "corpus": toy_corpus,
+            "source": toy_corpus,
             "tokenizer": toy_tokenizer,
             "batch_size": 7,
             "sequence_length": LENGTH,
@@ -35,33 +39,6 @@ def make(toy_corpus, toy_tokenizer):
         return function(**{**settings, **arguments})
 
     return make
-
-
-def flat(batch):
-    """One dict of a batch's arrays."""
-    inputs, targets, weights = batch
-    named = {f"weight/{name}": value for name, value in weights.items()}
-    return {**inputs, **targets, **named}
-
-
-def take(dataset, number):
-    """The first batches, each as one dict of arrays."""
-    return [flat(batch) for batch in dataset.take(number).as_numpy_iterator()]
-
-
-def rows_of(batches):
-    """Every example as bytes, for comparing and counting."""
-    return [
-        b"".join(
-            np.ascontiguousarray(value[i]).tobytes() for value in b.values()
-        )
-        for b in batches
-        for i in range(len(b["token_ids"]))
-    ]
-
-
-def digest(batches):
-    return b"".join(rows_of(batches))
 
 
 def num_examples(corpus, epoch=0):
@@ -130,7 +107,7 @@ def test_special_and_unknown_tokens_are_never_targets(make, toy_tokenizer):
     corpus = tokenize_corpus(documents, toy_tokenizer)
     rates = MaskingRates(masking_rate=0.9)
 
-    batches = take(make(corpus=corpus, rates=rates), 5)
+    batches = take(make(source=corpus, rates=rates), 5)
 
     targets = np.concatenate([b["masked_lm"] for b in batches])
     real = np.concatenate([b["weight/masked_lm"] for b in batches]) > 0
@@ -209,7 +186,7 @@ def test_the_same_text_gets_other_masks_in_another_epoch(make):
 
     first, second = take(
         make(
-            corpus=[[sentence] for sentence in sentences],
+            source=[[sentence] for sentence in sentences],
             objective="none",
             short_sequence_probability=0.0,
             rates=NO_MASKS,
@@ -247,9 +224,9 @@ def test_starting_late_equals_leaving_batches_out(make, start_step):
 
 def test_starting_late_needs_no_tokens(make, monkeypatch):
     calls = []
-    plan = pretraining.plan_segment_pairs
+    plan = corpus_batches.plan_segment_pairs
     monkeypatch.setattr(
-        pretraining,
+        corpus_batches,
         "plan_segment_pairs",
         lambda *a, **k: calls.append(k["epoch"]) or plan(*a, **k),
     )
@@ -336,9 +313,9 @@ def test_files_and_documents_serve_as_a_corpus(make, function, tmp_path):
     path.write_text("\n\n".join("\n".join(d) for d in documents))
     expected = digest(take(make(function), 3))
 
-    from_file = take(make(function, corpus=path), 3)
-    from_files = take(make(function, corpus=[str(path)]), 3)
-    from_memory = take(make(function, corpus=documents), 3)
+    from_file = take(make(function, source=path), 3)
+    from_files = take(make(function, source=[str(path)]), 3)
+    from_memory = take(make(function, source=documents), 3)
 
     assert digest(from_file) == expected
     assert digest(from_files) == expected
@@ -363,7 +340,7 @@ def test_ids_beyond_the_vocabulary_are_refused(make):
     )
 
     with pytest.raises(ValueError, match="token id 101.*only 101 ids"):
-        make(corpus=corpus)
+        make(source=corpus)
 
 
 @pytest.mark.parametrize(
@@ -374,8 +351,8 @@ def test_ids_beyond_the_vocabulary_are_refused(make):
         ({"num_predictions": 0}, "num_predictions=0"),
         ({"sequence_length": 5}, "sequence_length=5"),
         ({"objective": "mlm"}, "objective='mlm'"),
-        ({"corpus": [["ab cd"], ["ef"]]}, "is a single"),
-        ({"corpus": [[" "]]}, "no documents with text"),
+        ({"source": [["ab cd"], ["ef"]]}, "is a single"),
+        ({"source": [[" "]]}, "no documents with text"),
     ],
 )
 def test_bad_arguments_are_found_before_any_batch(make, arguments, message):
@@ -385,7 +362,7 @@ def test_bad_arguments_are_found_before_any_batch(make, arguments, message):
 
 def test_a_missing_file_is_found_before_any_batch(make):
     with pytest.raises(FileNotFoundError, match="none.txt does not exist"):
-        make(corpus="none.txt")
+        make(source="none.txt")
 
 
 @pytest.mark.parametrize("swapped", [False, True])
