@@ -6,6 +6,7 @@ command's module, may import Keras, TensorFlow or the rest of the package.
 
 import typer
 
+from keras_albert.cli.convert import convert
 from keras_albert.cli.errors import ErrorLineGroup
 from keras_albert.cli.export import export
 from keras_albert.cli.finetune import finetune
@@ -37,6 +38,7 @@ for command in (
     finetune,
     predict,
     export,
+    convert,
     sizes,
 ):
     # What follows `--` is Beam's; all other commands refuse it.

@@ -5,8 +5,8 @@ positions and segments at the hidden width. The product of the two tables is a
 table of the hidden width, with which ours computes the very same: E = H,
 without a projection. It is larger than the two; nothing else changes.
 
-Its models of Google's layout (`albert_tiny_zh_google`, `albert_small_zh_google`)
-are read as Google's.
+Its models of Google's layout (`albert_tiny_zh_google`,
+`albert_small_zh_google`) are read as Google's.
 """
 
 import numpy as np

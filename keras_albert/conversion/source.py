@@ -124,7 +124,7 @@ def load(source, task=None, seed=0, backbone=None, **task_arguments):
     """
     _check_vocabulary(source)
     arguments = {**source.arguments, **(backbone or {})}
-    model = _build(source, task or source.task, arguments, task_arguments)
+    model = build(source, task or source.task, arguments, task_arguments)
     variables = model_variables(model)
     rows = {n: row for n in variables if (row := source.names.row(n))}
     if {"num_classes", "labels"} & set(task_arguments):
@@ -151,7 +151,18 @@ def load(source, task=None, seed=0, backbone=None, **task_arguments):
     )
 
 
-def _build(source, task, arguments, task_arguments):
+def build(source, task, arguments, task_arguments):
+    """Builds a model of ours for a source, its weights still random.
+
+    Args:
+        source: `Source`.
+        task: string. A key of `MODELS`.
+        arguments: dict of arguments of `AlbertBackbone`.
+        task_arguments: dict of arguments of the model; the source's fill in.
+
+    Returns:
+        The model.
+    """
     backbone = AlbertBackbone(**arguments)
     if task == "backbone":
         return backbone

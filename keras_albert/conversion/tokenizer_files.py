@@ -21,6 +21,7 @@ from pathlib import Path
 
 from keras_albert.tokenizers.loading import load_tokenizer
 from keras_albert.tokenizers.sentence_piece import AlbertTokenizer
+from keras_albert.tokenizers.stored_options import append_options
 from keras_albert.tokenizers.stored_options import read_options
 from keras_albert.tokenizers.word_piece import MAX_CHARACTERS_PER_WORD
 from keras_albert.tokenizers.word_piece import SUFFIX
@@ -82,6 +83,27 @@ def find_tokenizer(folder):
     return None, []
 
 
+def write_vocabulary(tokenizer, folder):
+    """Writes the vocabulary alone, as Google's code wants it.
+
+    Args:
+        tokenizer: `AlbertTokenizer` or `AlbertWordPieceTokenizer`.
+        folder: path of a folder that exists.
+    """
+    folder = Path(folder)
+    if isinstance(tokenizer, AlbertTokenizer):
+        defaults = AlbertTokenizer(tokenizer.proto)
+        proto = tokenizer.proto
+        options = {**defaults._options(), **read_options(proto)}
+        if tokenizer._options() != options:
+            proto = append_options(proto, tokenizer._options())
+        (folder / MODEL_FILE).write_bytes(proto)
+        return
+    pieces = "\n".join(tokenizer.get_vocabulary()) + "\n"
+    (folder / VOCABULARY_FILE).write_text(pieces, encoding="utf-8")
+    _write_json(folder / CONFIG_FILE, _word_piece_settings(tokenizer))
+
+
 def write_tokenizer(tokenizer, folder):
     """Writes the files from which `transformers` makes the same tokenizer.
 
@@ -90,22 +112,16 @@ def write_tokenizer(tokenizer, folder):
         folder: path of a folder that exists.
     """
     folder = Path(folder)
+    write_vocabulary(tokenizer, folder)
     if isinstance(tokenizer, AlbertTokenizer):
-        (folder / MODEL_FILE).write_bytes(tokenizer.proto)
         content = _unigram_json(tokenizer)
         settings = {
             "do_lower_case": tokenizer.lowercase,
             "keep_accents": not tokenizer.strip_accents,
         }
     else:
-        pieces = "\n".join(tokenizer.get_vocabulary()) + "\n"
-        (folder / VOCABULARY_FILE).write_text(pieces, encoding="utf-8")
         content = _word_piece_json(tokenizer)
-        settings = {
-            "do_lower_case": tokenizer.lowercase,
-            "strip_accents": tokenizer.strip_accents,
-            "tokenize_chinese_chars": tokenizer.split_on_cjk,
-        }
+        settings = _word_piece_settings(tokenizer)
     settings |= {
         # The class that takes the rules in tokenizer.json as they are.
         "tokenizer_class": "PreTrainedTokenizerFast",
@@ -120,6 +136,14 @@ def write_tokenizer(tokenizer, folder):
     }
     _write_json(folder / CONFIG_FILE, settings)
     _write_json(folder / JSON_FILE, content)
+
+
+def _word_piece_settings(tokenizer):
+    return {
+        "do_lower_case": tokenizer.lowercase,
+        "strip_accents": tokenizer.strip_accents,
+        "tokenize_chinese_chars": tokenizer.split_on_cjk,
+    }
 
 
 def _sentence_piece(proto, path, content, settings):
@@ -140,8 +164,9 @@ def _sentence_piece(proto, path, content, settings):
                 "Remove the one that does not belong to the model."
             )
     stored = read_options(proto)
-    if stored:
-        options, notes = stored, []
+    # What a vocabulary was trained with says more than a general setting, and
+    # less than the rules written beside it.
+    options = {**stored, **options} if content else {**options, **stored}
     return AlbertTokenizer(proto, **options), notes
 
 

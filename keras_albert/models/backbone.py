@@ -6,13 +6,14 @@ import keras_hub
 from keras_albert.layers.factorized_embedding import FactorizedEmbedding
 from keras_albert.layers.initialization import kernel_initializer
 from keras_albert.layers.shared_encoder import SharedEncoder
+from keras_albert.models.foreign_presets import FromForeignPreset
 from keras_albert.models.sizes import backbone_arguments
 from keras_albert.tokenizers.sentence_piece import AlbertTokenizer
 from keras_albert.tokenizers.word_piece import AlbertWordPieceTokenizer
 
 
 @keras.saving.register_keras_serializable("keras_albert")
-class AlbertBackbone(keras_hub.models.Backbone):
+class AlbertBackbone(FromForeignPreset, keras_hub.models.Backbone):
     """ALBERT encoder: factorized embedding, one reused layer, pooler.
 
     Relative to Google's code: equal to 1e-5 in every layer's output. Relative

@@ -6,6 +6,7 @@ from pathlib import Path
 import keras
 
 from keras_albert.models.backbone import AlbertBackbone
+from keras_albert.models.foreign_presets import load_foreign_preset
 from keras_albert.models.pretrainer import AlbertPretrainer
 from keras_albert.models.text_classifier import AlbertTextClassifier
 
@@ -19,13 +20,17 @@ def load_model(path, **kwargs):
     """Returns the model saved at `path`, of the class it was saved as.
 
     Args:
-        path: path of a `.keras` file or of a preset folder.
+        path: path of a `.keras` file or of a preset folder; or a folder of
+            Hugging Face, keras-hub or Google's code, or a name on a hub such
+            as `"hf://albert/albert-base-v2"`, which are converted.
         **kwargs: passed to the class's `from_preset` for a folder.
 
     Raises:
         FileNotFoundError: if there is nothing at `path`.
         ValueError: if what is there is neither, or not a model of ours.
     """
+    if "://" in str(path):
+        return _load_from_hub(str(path), kwargs)
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(
@@ -34,7 +39,20 @@ def load_model(path, **kwargs):
         )
     if path.is_file():
         return _load_file(path, kwargs)
+    foreign = load_foreign_preset(path, **kwargs)
+    if foreign is not None:
+        return foreign
     return _class_of_preset(path).from_preset(str(path), **kwargs)
+
+
+def _load_from_hub(name, kwargs):
+    foreign = load_foreign_preset(name, **kwargs)
+    if foreign is not None:
+        return foreign
+    from keras_hub.src.utils.preset_utils import get_file
+
+    folder = Path(get_file(name, "config.json")).parent
+    return _class_of_preset(folder).from_preset(name, **kwargs)
 
 
 def _load_file(path, kwargs):

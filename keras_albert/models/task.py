@@ -10,8 +10,10 @@ import contextlib
 
 import keras
 
+from keras_albert.models.foreign_presets import FromForeignPreset
 
-class AlbertTask:
+
+class AlbertTask(FromForeignPreset):
     """Mixin before a keras-hub `Task`: presets without, `.keras` with slots."""
 
     def save_to_preset(self, preset_dir, **kwargs):

@@ -50,6 +50,7 @@ def run_python(*arguments):
 
 def test_the_commands_are_these():
     assert COMMANDS == [
+        "convert",
         "export",
         "finetune",
         "inspect-corpus",
@@ -101,7 +102,8 @@ def test_every_option_is_explained(command):
 def test_only_what_nobody_can_guess_is_required(command):
     parameters = typer.main.get_command(app).commands[command].params
     required = {p.name for p in parameters if p.required}
-    assert required <= {"files", "corpus", "tokenizer", "model", "train"}
+    known = {"files", "corpus", "tokenizer", "model", "train"}
+    assert required <= known | {"source", "destination"}
 
 
 def test_wrong_command_is_code_2():

@@ -1,0 +1,50 @@
+"""Presets of other libraries, where `from_preset` and `load_model` meet them.
+
+Conversion builds the models and so stands above them. It is looked up by name
+only when there is something to convert.
+"""
+
+import importlib
+
+CONVERSION = "keras_albert.conversion.loading"
+
+
+def load_foreign_preset(preset, cls=None, load_weights=True, **kwargs):
+    """Loads a model of another library's as one of ours.
+
+    Args:
+        preset: string or path: a folder, or a name such as
+            `"hf://albert/albert-base-v2"`.
+        cls: class of ours to be made, or `None` for the one that fits.
+        load_weights: bool. Whether the weights are loaded, too.
+        **kwargs: as of `from_preset`.
+
+    Returns:
+        A model, or `None` if the preset is one of ours.
+    """
+    conversion = importlib.import_module(CONVERSION)
+    return conversion.load_preset(preset, cls, load_weights, **kwargs)
+
+
+class FromForeignPreset:
+    """Mixin before a keras-hub class: `from_preset` takes foreign presets."""
+
+    @classmethod
+    def from_preset(cls, preset, load_weights=True, **kwargs):
+        """Loads a preset of ours or of another library.
+
+        Args:
+            preset: string. A folder, or a name on a hub such as
+                `"hf://albert/albert-base-v2"`. Folders of Hugging Face,
+                keras-hub and Google's code are converted.
+            load_weights: bool. Whether the weights are loaded, too. Defaults
+                to `True`.
+            **kwargs: arguments that replace the stored ones, such as `dtype`
+                or `num_classes`.
+        """
+        model = load_foreign_preset(preset, cls, load_weights, **kwargs)
+        if model is not None:
+            return model
+        return super().from_preset(
+            str(preset), load_weights=load_weights, **kwargs
+        )
