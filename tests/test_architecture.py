@@ -33,6 +33,7 @@ TENSORFLOW_MODULES = {
     "keras_albert/data/corpus_batches.py",
     "keras_albert/data/data_service.py",
     "keras_albert/data/example_batches.py",
+    "keras_albert/data/google_records.py",
     "keras_albert/data/graph_random.py",
     "keras_albert/data/graph_segments.py",
     "keras_albert/data/masking.py",

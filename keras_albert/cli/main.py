@@ -7,7 +7,9 @@ command's module, may import Keras, TensorFlow or the rest of the package.
 import typer
 
 from keras_albert.cli.convert import convert
+from keras_albert.cli.data_service import data_service
 from keras_albert.cli.errors import ErrorLineGroup
+from keras_albert.cli.explain import explain
 from keras_albert.cli.export import export
 from keras_albert.cli.finetune import finetune
 from keras_albert.cli.inspect_corpus import inspect_corpus
@@ -34,6 +36,7 @@ for command in (
     inspect_corpus,
     train_tokenizer,
     prepare,
+    explain,
     pretrain,
     finetune,
     predict,
@@ -44,6 +47,8 @@ for command in (
     # What follows `--` is Beam's; all other commands refuse it.
     more = {"allow_extra_args": command is prepare}
     app.command(cls=ValuesCommand, context_settings=more)(command)
+
+app.add_typer(data_service)
 
 
 def main():

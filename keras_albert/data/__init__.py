@@ -10,7 +10,13 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "inspection_advice": ["corpus_advice", "corpus_problems"],
         "inspection_plot": ["plot_report"],
         "corpus_batches": ["check_same_tokenizer"],
-        "explanation": ["ExplainedExample", "explain_example"],
+        "explanation": [
+            "ExplainedExample",
+            "explain_corpus",
+            "explain_example",
+            "explain_prepared",
+        ],
+        "google_records": ["google_records"],
         "masking": ["MaskingRates", "choose_masked_tokens", "mask_tokens"],
         "preparation": ["PreparedCorpus", "prepare_corpus"],
         "pretraining": [

@@ -17,7 +17,9 @@ from keras_albert.data.counter_random import derive_key
 from keras_albert.data.counter_random import random_bits
 from keras_albert.data.example_batches import BLOCK_ROWS
 from keras_albert.data.example_batches import MASK_KEY
+from keras_albert.data.example_batches import BatchMaker
 from keras_albert.data.example_batches import blocks_to_batches
+from keras_albert.data.example_batches import check_index
 from keras_albert.data.example_batches import map_in_order
 from keras_albert.data.pair_layout import pair_layout
 from keras_albert.data.segment_pairs import count_examples
@@ -111,6 +113,36 @@ def corpus_evaluation_batches(corpus, make_batch, pairing, batch_size):
     blocks = _dataset_of_rows(generate, BLOCK_ROWS)
     blocks = map_in_order(blocks, _row_filler(corpus, make_batch))
     return blocks_to_batches(blocks, batch_size, num_batches)
+
+
+def corpus_example(corpus, tokenizer, index, *, sequence_length, seed, epoch=0):
+    """Makes one example, as a batch of one row.
+
+    Args:
+        corpus: `TokenizedCorpus`.
+        tokenizer: the tokenizer.
+        index: int. Which example of the epoch's plan.
+        sequence_length: int.
+        seed: int.
+        epoch: int. Defaults to `0`.
+
+    Returns:
+        `(inputs, targets, sample_weights)`.
+    """
+    check_same_tokenizer(corpus, tokenizer)
+    plan = plan_segment_pairs(
+        corpus, sequence_length=sequence_length, seed=seed, epoch=epoch
+    )
+    check_index(index, len(plan))
+    rows = _plan_rows(plan, seed, epoch)
+    make_batch = BatchMaker(tokenizer, sequence_length, None, None)
+    fill = _row_filler(corpus, make_batch)
+    return fill(
+        {
+            name: tf.constant(column[index : index + 1])
+            for name, column in rows.items()
+        }
+    )
 
 
 def _endless_blocks(corpus, pairing, block_size, skip):

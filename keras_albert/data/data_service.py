@@ -25,6 +25,7 @@ PROTOCOL = "grpc"
 CONNECT_SECONDS = 10
 WORKER_SECONDS = 60
 PATIENCE_SECONDS = 600
+STOP_SECONDS = 5
 _SHARD_HINT = tf.data.experimental.SHARD_HINT
 
 
@@ -279,13 +280,21 @@ def _check_free(port):
             ) from error
 
 
-def wait_for_signal() -> None:
-    """Waits until the process is asked to stop, by Ctrl-C or SIGTERM."""
-    stopped = threading.Event()
+def run_until_signal(server) -> None:
+    """Waits until Ctrl-C or SIGTERM, then stops a server.
+
+    Args:
+        server: as from `dispatcher_server` or `worker_server`.
+    """
+    stopping = threading.Event()
     with contextlib.ExitStack() as stack:
         for number in (signal.SIGINT, signal.SIGTERM):
-            before = signal.signal(number, lambda *_: stopped.set())
+            before = signal.signal(number, lambda *_: stopping.set())
             stack.callback(signal.signal, number, before)
-        # A wait without limit would not let Python run the handler everywhere.
-        while not stopped.wait(timeout=1):
+        # Python runs a handler only between two waits.
+        while not stopping.wait(timeout=0.5):
             pass
+        # TensorFlow waits for those that are still connected.
+        stop = threading.Thread(target=server._stop, daemon=True)
+        stop.start()
+        stop.join(STOP_SECONDS)

@@ -156,3 +156,18 @@ def check_count(name, value, smallest):
             f"`{name}` must be an integer of at least {smallest}. "
             f"Received: {name}={value!r}."
         )
+
+
+def check_index(index, number, name="index"):
+    """Raises `ValueError` unless `index` counts one of `number` examples.
+
+    Args:
+        index: int.
+        number: int.
+        name: string. How the user calls it. Defaults to `"index"`.
+    """
+    if not 0 <= index < number:
+        raise ValueError(
+            f"`{name}` must lie between 0 and {number - 1:,}. "
+            f"Received: {name}={index}."
+        )

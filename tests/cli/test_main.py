@@ -51,6 +51,8 @@ def run_python(*arguments):
 def test_the_commands_are_these():
     assert COMMANDS == [
         "convert",
+        "data-service",
+        "explain",
         "export",
         "finetune",
         "inspect-corpus",

@@ -7,7 +7,6 @@ import pytest
 import tensorflow as tf
 
 from keras_albert.data import corpus_batches
-from keras_albert.data.explanation import explain_example
 from keras_albert.data.masking import MaskingRates
 from keras_albert.data.pretraining import evaluation_dataset
 from keras_albert.data.pretraining import pretraining_dataset
@@ -17,7 +16,6 @@ from keras_albert.data.tokenized_corpus import TokenizedCorpus
 from keras_albert.data.tokenized_corpus import tokenize_corpus
 from tests.data.conftest import ToyTokenizer
 from tests.data.conftest import digest
-from tests.data.conftest import flat
 from tests.data.conftest import rows_of
 from tests.data.conftest import take
 from tests.data.conftest import toy_documents
@@ -365,38 +363,19 @@ def test_a_missing_file_is_found_before_any_batch(make):
         make(source="none.txt")
 
 
-@pytest.mark.parametrize("swapped", [False, True])
-def test_an_example_can_be_explained(make, toy_tokenizer, swapped):
-    arguments = {"swap_probability": float(swapped)}
-    batch = next(iter(make(**arguments)))
-    plain = flat(next(iter(make(rates=NO_MASKS, **arguments))))
-
-    example = explain_example(*batch, toy_tokenizer, index=2)
-
-    real = plain["padding_mask"][2].numpy() == 1
-    ids = plain["token_ids"][2].numpy()[real]
-    segments = plain["segment_ids"][2].numpy()[real]
-    assert example.original == [f"p{i}" for i in ids]
-    inner = ~np.isin(ids, [3, 96])
-    first, second = (
-        " ".join(f"p{i}" for i in ids[inner & (segments == s)]) for s in (0, 1)
-    )
-    assert (example.first, example.second) == (first, second)
-    assert example.swapped == swapped
-    assert len(example.targets) == int(batch[2]["masked_lm"][2].numpy().sum())
-    for target in example.targets:
-        assert example.original[target.position] == target.target
-        assert example.shown[target.position] == target.shown
-    assert example.shown != example.original
+@pytest.mark.parametrize("missing", ["tokenizer", "sequence_length"])
+def test_text_needs_a_tokenizer_and_a_length(make, missing):
+    with pytest.raises(TypeError, match=f"`{missing}` is missing"):
+        make(**{missing: None})
 
 
-def test_an_example_of_one_segment_has_no_order(make, toy_tokenizer):
-    batch = next(iter(make(objective="none")))
-
-    example = explain_example(*batch, toy_tokenizer)
-
-    assert example.swapped is None
-    assert example.second == ""
+@pytest.mark.parametrize(
+    "arguments", [{"window_shards": 2}, {"data_service": "grpc://a:1"}]
+)
+def test_what_is_for_prepared_data_is_refused_with_text(make, arguments):
+    (name,) = arguments
+    with pytest.raises(ValueError, match=f"`{name}` is for prepared data"):
+        make(**arguments)
 
 
 @pytest.mark.every_backend
