@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from keras_albert.data import corpus_units
 from keras_albert.data import preparation
+from keras_albert.data import prepare_workers
 from keras_albert.data.preparation import consecutive
 from keras_albert.data.preparation import prepare_corpus
 from keras_albert.data.shards import read_manifest
@@ -149,6 +150,22 @@ def test_bytes_depend_on_neither_workers_nor_files_nor_their_order(
     for workers in (1, 2, 4):
         prepared = prepare(files, f"out{workers}", workers=workers)
         assert digests(prepared.folder) == expected
+
+
+def test_shards_may_be_written_several_at_once(prepare, corpus, monkeypatch):
+    expected = digests(prepare(corpus).folder)
+    monkeypatch.setattr(preparation, "_MANY_SHARDS", 2)
+    started = []
+    write = prepare_workers.Worker.write_shards
+
+    def writing(self, first, stop, num_units):
+        started.append((first, stop))
+        return write(self, first, stop, num_units)
+
+    monkeypatch.setattr(prepare_workers.Worker, "write_shards", writing)
+
+    assert digests(prepare(corpus, "other").folder) == expected
+    assert started == [(0, 4), (4, 5)]
 
 
 def test_settings_change_the_bytes(prepare, corpus):
