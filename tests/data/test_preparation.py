@@ -14,9 +14,8 @@ import pytest
 import tensorflow as tf
 
 from keras_albert.data import corpus_units
-from keras_albert.data import preparation
+from keras_albert.data import preparation_steps
 from keras_albert.data import prepare_workers
-from keras_albert.data.preparation import consecutive
 from keras_albert.data.preparation import prepare_corpus
 from keras_albert.data.shards import read_manifest
 from keras_albert.data.shards import read_token_counts
@@ -154,7 +153,7 @@ def test_bytes_depend_on_neither_workers_nor_files_nor_their_order(
 
 def test_shards_may_be_written_several_at_once(prepare, corpus, monkeypatch):
     expected = digests(prepare(corpus).folder)
-    monkeypatch.setattr(preparation, "_MANY_SHARDS", 2)
+    monkeypatch.setattr(preparation_steps, "_MANY_SHARDS", 2)
     started = []
     write = prepare_workers.Worker.write_shards
 
@@ -391,7 +390,7 @@ def test_a_blank_line_after_every_sentence_is_refused(
 
 
 def test_hopeless_corpora_are_refused_early(prepare, tmp_path, monkeypatch):
-    monkeypatch.setattr(preparation, "_TELLING_DOCUMENTS", 100)
+    monkeypatch.setattr(preparation_steps, "_TELLING_DOCUMENTS", 100)
     texts = [f"The rain was on the {i}." for i in range(5000)]
     path = write_corpus(tmp_path / "blank.txt", [*texts, "One. Two."])
     seen = []
@@ -481,7 +480,7 @@ def test_a_file_that_vanishes_is_named_and_may_come_back(
 ):
     other = write_corpus(tmp_path / "other.txt", documents(30, seed=1))
     shutil.copy2(other, tmp_path / "kept")
-    read_units = preparation.read_units
+    read_units = preparation_steps.read_units
 
     def reading(*arguments):
         units = read_units(*arguments)
@@ -490,7 +489,7 @@ def test_a_file_that_vanishes_is_named_and_may_come_back(
         yield from units
 
     with monkeypatch.context() as patch:
-        patch.setattr(preparation, "read_units", reading)
+        patch.setattr(preparation_steps, "read_units", reading)
         with pytest.raises(FileNotFoundError, match="other.txt was there"):
             prepare([corpus, other])
     assert list((tmp_path / "out" / ".work" / "units").glob("unit-*"))
@@ -500,13 +499,13 @@ def test_a_file_that_vanishes_is_named_and_may_come_back(
 
 
 def test_a_file_that_changes_meanwhile_is_named(prepare, corpus, monkeypatch):
-    read_units = preparation.read_units
+    read_units = preparation_steps.read_units
 
     def reading(*arguments):
         yield from read_units(*arguments)
         os.utime(corpus, ns=(1, 1))
 
-    monkeypatch.setattr(preparation, "read_units", reading)
+    monkeypatch.setattr(preparation_steps, "read_units", reading)
     with pytest.raises(ValueError, match="corpus.txt changed while it was"):
         prepare(corpus)
 
@@ -608,8 +607,3 @@ def test_chinese_words_of_jieba(prepare, tmp_path):
     # 北京大学 | 好人 | 。 and 北京 | 。
     assert starts(words)[0] == [1, 0, 0, 0, 1, 0, 1, 1, 0, 1]
     assert read_manifest(tmp_path / "words").word_segmenter == "jieba"
-
-
-def test_consecutive_numbers_are_grouped():
-    assert list(consecutive([0, 1, 2, 3, 5], 3)) == [(0, 3), (3, 4), (5, 6)]
-    assert list(consecutive([], 3)) == []
