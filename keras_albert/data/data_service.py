@@ -10,6 +10,7 @@ the workers together: none runs ahead by more than a few blocks.
 """
 
 import contextlib
+import queue
 import signal
 import socket
 import threading
@@ -24,7 +25,7 @@ from keras_albert.data.example_batches import map_in_order
 PROTOCOL = "grpc"
 CONNECT_SECONDS = 10
 WORKER_SECONDS = 60
-PATIENCE_SECONDS = 600
+PATIENCE_SECONDS = 120
 STOP_SECONDS = 5
 _SHARD_HINT = tf.data.experimental.SHARD_HINT
 
@@ -85,14 +86,14 @@ def in_order(blocks, num_workers: int, patience: float = PATIENCE_SECONDS):
     """Yields numbered blocks by their number.
 
     While the next one is missing, the others that come are kept, and are
-    asked for less and less often.
+    asked for less and less often. A worker that was started anew begins with
+    its first block; what came before is dropped.
 
     Args:
         blocks: iterable of `(number, content)`.
         num_workers: int. So many blocks come in any order as a matter of
             course.
-        patience: float. Seconds to wait for the next block, while others
-            come.
+        patience: float. Seconds to wait for the next block.
 
     Raises:
         ConnectionError: if the next block does not come.
@@ -100,23 +101,66 @@ def in_order(blocks, num_workers: int, patience: float = PATIENCE_SECONDS):
     kept = {}
     expected = 0
     since = time.monotonic()
-    for number, content in blocks:
-        kept[int(number)] = content
+    for item in _with_patience(blocks, patience):
+        if item is not None:
+            number, content = item
+            if number >= expected:
+                kept[int(number)] = content
         while expected in kept:
             yield kept.pop(expected)
             expected += 1
             since = time.monotonic()
-        ahead = len(kept) - num_workers
-        if ahead < 0:
-            continue
-        if time.monotonic() - since > patience:
+        if item is None or time.monotonic() - since > patience:
             raise ConnectionError(
                 f"Worker {expected % num_workers} (counted from 0) of the "
-                f"data service has given nothing for {patience:g} seconds "
-                "while the others went on. See whether it runs, and start the "
+                f"data service has given nothing for {patience:g} seconds. See "
+                "whether the dispatcher and all workers run, and start the "
                 "training again: it goes on from its last checkpoint."
             )
-        time.sleep(min(0.01 * 2 ** min(ahead, 9), 5))
+        ahead = len(kept) - num_workers
+        if ahead >= 0:
+            time.sleep(min(0.01 * 2 ** min(ahead, 9), 5))
+
+
+def _with_patience(items, patience):
+    """Yields what comes; `None` when nothing has come for too long.
+
+    TensorFlow itself would wait for a lost server without end.
+    """
+    results = queue.Queue(maxsize=1)
+    stopped = threading.Event()
+
+    def put(result):
+        while not stopped.is_set():
+            with contextlib.suppress(queue.Full):
+                return results.put(result, timeout=0.5)
+        return None
+
+    def read():
+        try:
+            for item in items:
+                put((item, None))
+                if stopped.is_set():
+                    return
+            put((None, StopIteration()))
+        except Exception as error:  # handed on to the reader
+            put((None, error))
+
+    threading.Thread(target=read, daemon=True).start()
+    try:
+        while True:
+            try:
+                item, error = results.get(timeout=patience)
+            except queue.Empty:
+                yield None
+                return
+            if isinstance(error, StopIteration):
+                return
+            if error is not None:
+                raise error
+            yield item
+    finally:
+        stopped.set()
 
 
 def check_reachable(address: str, seconds: float = CONNECT_SECONDS) -> str:

@@ -40,7 +40,6 @@ from keras_albert.data.shards import Manifest
 
 RECORD_KEY = 0x5245434F
 PAIR_KEY = 0x50414952
-_READ_BYTES = 1 << 20
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -278,7 +277,7 @@ class PreparedReader:
         counts = tf.gather(counts, shards)
         paths = tf.gather(paths, shards)
         number = tf.reduce_sum(counts)
-        records = tf.data.TFRecordDataset(paths, buffer_size=_READ_BYTES)
+        records = tf.data.TFRecordDataset(paths)
         # One more than there should be, to see it if there are more.
         records = records.batch(number + 1).get_single_element()
         found = tf.size(records, tf.int64)

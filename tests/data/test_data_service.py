@@ -171,6 +171,37 @@ def test_blocks_are_put_in_order():
     assert list(ordered) == [f"block {number}" for number in range(7)]
 
 
+def test_a_worker_started_anew_catches_up():
+    numbers = [0, 1, 2, 3, 5, 0, 7, 2, 4, 6]
+
+    ordered = data_service.in_order(
+        ((number, number) for number in numbers), num_workers=2
+    )
+
+    assert list(ordered) == list(range(8))
+
+
+def test_silence_is_an_error():
+    def blocks():
+        yield 0, "first"
+        time.sleep(60)
+
+    ordered = data_service.in_order(blocks(), num_workers=2, patience=0.2)
+
+    assert next(ordered) == "first"
+    with pytest.raises(ConnectionError, match="Worker 1 .* whether"):
+        next(ordered)
+
+
+def test_what_goes_wrong_while_reading_is_raised():
+    def blocks():
+        yield 0, "first"
+        raise OSError("the line is cut")
+
+    with pytest.raises(OSError, match="the line is cut"):
+        list(data_service.in_order(blocks(), num_workers=2))
+
+
 def test_a_worker_that_gives_nothing_is_named():
     # Worker 1 of 3 is silent.
     blocks = ((3 * i + w, None) for i in itertools.count() for w in (0, 2))
