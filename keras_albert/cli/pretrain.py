@@ -7,10 +7,8 @@ from typing import Annotated
 import typer
 
 from keras_albert.cli.options import BackendOption
-from keras_albert.cli.options import CorpusOption
 from keras_albert.cli.options import DtypeOption
 from keras_albert.cli.options import SeedOption
-from keras_albert.cli.options import TokenizerOption
 
 
 class Optimizer(enum.StrEnum):
@@ -29,8 +27,29 @@ class Objective(enum.StrEnum):
 
 
 def pretrain(
-    corpus: CorpusOption,
-    tokenizer: TokenizerOption,
+    corpus: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILES",
+            help="Text (a blank line ends a document) or JSON lines with a "
+            "`text` field; .gz of both; quoted patterns work too.",
+        ),
+    ] = None,
+    tokenizer: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A SentencePiece .model, a WordPiece vocab.txt or a preset.",
+        ),
+    ] = None,
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="DIR",
+            help="What `keras-albert prepare` wrote, instead of --corpus and "
+            "--tokenizer; one folder for each sequence length.",
+        ),
+    ] = None,
     size: Annotated[
         str | None,
         typer.Option(
@@ -50,8 +69,11 @@ def pretrain(
     steps: Annotated[int, typer.Option(help="Optimizer updates.")] = 5000,
     batch_size: Annotated[int, typer.Option(help="Examples a step.")] = 32,
     sequence_length: Annotated[
-        int, typer.Option(help="Tokens of an example.")
-    ] = 128,
+        int | None,
+        typer.Option(
+            help="Tokens of an example. [dim]default: that of --data, or 128[/]"
+        ),
+    ] = None,
     phases: Annotated[
         str | None,
         typer.Option(
@@ -75,8 +97,15 @@ def pretrain(
             help="Held-out text. [dim]default: a share of the corpus[/]",
         ),
     ] = None,
+    evaluation_data: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="DIR",
+            help="Held-out text, prepared. [dim]default: a share of --data[/]",
+        ),
+    ] = None,
     held_out_share: Annotated[
-        float, typer.Option(help="Share of documents held out.")
+        float, typer.Option(help="Share of documents or shards held out.")
     ] = 0.02,
     evaluation_every: Annotated[
         int | None,
@@ -123,8 +152,9 @@ def pretrain(
 
     with show.progress_bars() as progress:
         result = training.pretrain(
-            corpus=corpus,
+            corpus=corpus or None,
             tokenizer=tokenizer,
+            data=data or None,
             output=output,
             steps=steps,
             size=size,
@@ -138,6 +168,7 @@ def pretrain(
             objective=str(objective),
             sentence_order_weight=sentence_order_weight,
             evaluation_corpus=evaluation_corpus or None,
+            evaluation_data=evaluation_data or None,
             held_out_share=held_out_share,
             evaluation_every=evaluation_every,
             evaluation_passes=evaluation_passes,

@@ -1,5 +1,6 @@
 """Opens a folder of prepared data: everything is checked before any batch."""
 
+import dataclasses
 from pathlib import Path
 
 from keras_albert.data.example_batches import BatchMaker
@@ -36,6 +37,7 @@ def open_prepared(
     short_sequence_probability=None,
     swap_probability=0.5,
     word_segmenter=None,
+    shards=None,
     window_shards=None,
     verify=True,
 ) -> PreparedReader:
@@ -52,6 +54,7 @@ def open_prepared(
         short_sequence_probability: float.
         swap_probability: float.
         word_segmenter: must be `None`.
+        shards: sequence of int.
         window_shards: int.
         verify: bool.
 
@@ -64,6 +67,9 @@ def open_prepared(
     """
     folder = Path(folder).resolve()
     manifest = verify_shards(folder) if verify else read_manifest(folder)
+    if shards is not None:
+        chosen = _chosen_shards(folder, manifest, shards)
+        manifest = dataclasses.replace(manifest, shards=chosen)
     _check_objective(folder, manifest, objective, swap_probability)
     _check_fixed(
         folder,
@@ -100,6 +106,16 @@ def open_prepared(
         swap_probability=swap_probability,
         window_shards=window_shards,
     )
+
+
+def _chosen_shards(folder, manifest, shards):
+    number = len(manifest.shards)
+    if not all(0 <= index < number for index in shards) or not len(shards):
+        raise ValueError(
+            f"`shards` must name some of the {number} shards of {folder}, "
+            f"counted from 0. Received: shards={list(shards)}."
+        )
+    return tuple(manifest.shards[index] for index in shards)
 
 
 def _checked_tokenizer(folder, manifest: Manifest, tokenizer):

@@ -8,6 +8,7 @@ Nothing is read or masked before `start_step`: the step gives the epoch and
 the place in it by counting, so that training resumes at once.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import tensorflow as tf
@@ -46,6 +47,7 @@ def pretraining_dataset(
     word_segmenter=None,
     worker_index: int = 0,
     num_workers: int = 1,
+    shards: Sequence[int] | None = None,
     window_shards: int | None = None,
     verify: bool = True,
     data_service: str | None = None,
@@ -86,6 +88,9 @@ def pretraining_dataset(
         num_workers: int. Must divide `batch_size`; each trainer gets
             `batch_size / num_workers` rows. Their rows together are the batch
             of a single trainer. Defaults to `1`.
+        shards: sequence of int. Which shards of prepared data to read, counted
+            from 0; each is a random part of the documents, so that a few
+            serve as held-out text. Defaults to all.
         window_shards: int. Shards of prepared data that are in memory and
             shuffled together. Defaults to as many as fit into 64 MiB.
         verify: bool. Whether to compare the checksums of all shards of
@@ -142,6 +147,7 @@ def pretraining_dataset(
             swap_probability=swap_probability,
             short_sequence_probability=short_sequence_probability,
             word_segmenter=word_segmenter,
+            shards=shards,
             window_shards=window_shards,
             verify=verify,
         )
@@ -153,7 +159,7 @@ def pretraining_dataset(
             **part,
         )
     _check_only_for_prepared(
-        window_shards=window_shards, data_service=data_service
+        shards=shards, window_shards=window_shards, data_service=data_service
     )
     corpus, make_batch, pairing = _from_text(
         source,
@@ -185,6 +191,7 @@ def evaluation_dataset(
     short_sequence_probability: float | None = None,
     swap_probability: float = 0.5,
     word_segmenter=None,
+    shards: Sequence[int] | None = None,
     verify: bool = True,
 ) -> tf.data.Dataset:
     """Makes a finite dataset for evaluation: each pair once, masks fixed.
@@ -205,6 +212,7 @@ def evaluation_dataset(
         short_sequence_probability: float. Defaults to `0.1` for text.
         swap_probability: float. Defaults to `0.5`.
         word_segmenter: function. Defaults to `None`.
+        shards: sequence of int. Defaults to all.
         verify: bool. Defaults to `True`.
 
     Returns:
@@ -224,9 +232,11 @@ def evaluation_dataset(
             swap_probability=swap_probability,
             short_sequence_probability=short_sequence_probability,
             word_segmenter=word_segmenter,
+            shards=shards,
             verify=verify,
         )
         return evaluation_batches(reader, batch_size=batch_size)
+    _check_only_for_prepared(shards=shards)
     corpus, make_batch, pairing = _from_text(
         source,
         tokenizer,

@@ -6,17 +6,13 @@ config ──── AlbertPretrainer.fit ───────────┴─
 """
 
 import dataclasses
+import functools
 import time
 from pathlib import Path
 
 import numpy as np
 
-from keras_albert.data.corpus import iterate_documents
-from keras_albert.data.corpus import read_documents
-from keras_albert.data.counter_random import derive_key
-from keras_albert.data.pretraining import evaluation_dataset
-from keras_albert.data.pretraining import pretraining_dataset
-from keras_albert.data.tokenized_corpus import tokenize_corpus
+from keras_albert.data.shards import read_manifest
 from keras_albert.models.backbone import AlbertBackbone
 from keras_albert.models.config import AlbertConfig
 from keras_albert.models.loading import load_model
@@ -32,7 +28,6 @@ from keras_albert.training.curves import read_history
 from keras_albert.training.curves import write_history
 from keras_albert.training.depth import set_active_layers
 from keras_albert.training.files import replace_atomically
-from keras_albert.training.floors import count_tokens
 from keras_albert.training.floors import unigram_accuracy
 from keras_albert.training.floors import unigram_cross_entropy
 from keras_albert.training.phases import Phase
@@ -42,6 +37,12 @@ from keras_albert.training.recipes import OPTIMIZERS
 from keras_albert.training.recipes import make_optimizer
 from keras_albert.training.recipes import pretraining_rate
 from keras_albert.training.recipes import small_config
+from keras_albert.training.run_data import BatchSettings
+from keras_albert.training.run_data import as_folders
+from keras_albert.training.run_data import describe_corpus
+from keras_albert.training.run_data import open_folders
+from keras_albert.training.run_data import read_text
+from keras_albert.training.run_data import tokenize_text
 from keras_albert.training.run_folder import check_run_folder
 from keras_albert.training.run_folder import claim_run_folder
 from keras_albert.training.seeding import seed_dropout
@@ -64,7 +65,8 @@ class PretrainResult:
         curves: path of the picture.
         history_file: path of the records.
         resumed_from: int. The step this call started at; 0 for a new run.
-        num_train_documents, num_evaluation_documents: int.
+        num_train_documents, num_evaluation_documents: int; `None` where
+            shards were held out.
         num_train_tokens: int. Tokens of the training text, one pass.
         num_parameters: int. Weights of the model, heads included.
         learning_rate: float. The peak rate.
@@ -79,8 +81,8 @@ class PretrainResult:
     curves: Path
     history_file: Path
     resumed_from: int
-    num_train_documents: int
-    num_evaluation_documents: int
+    num_train_documents: int | None
+    num_evaluation_documents: int | None
     num_train_tokens: int
     num_parameters: int
     learning_rate: float
@@ -95,14 +97,15 @@ class PretrainResult:
 
 def pretrain(
     *,
-    corpus,
-    tokenizer,
+    corpus=None,
+    tokenizer=None,
+    data=None,
     output,
     steps,
     size=None,
     config=None,
     batch_size=32,
-    sequence_length=128,
+    sequence_length=None,
     phases=None,
     optimizer="adamw",
     learning_rate=None,
@@ -111,6 +114,7 @@ def pretrain(
     objective="sop",
     sentence_order_weight=1.0,
     evaluation_corpus=None,
+    evaluation_data=None,
     held_out_share=0.02,
     evaluation_every=None,
     evaluation_passes=1,
@@ -133,15 +137,19 @@ def pretrain(
 
     Args:
         corpus: files, as for `data.read_documents`, or an iterable of
-            documents, each a list of lines.
+            documents, each a list of lines. The text is held in memory as
+            token ids.
         tokenizer: a tokenizer or the path of one.
+        data: path of a folder that `data.prepare_corpus` wrote, or a list of
+            them with one for each sequence length. Takes the place of
+            `corpus` and `tokenizer`, and may be larger than memory.
         output: string or path. A new or empty folder, or this run's own.
         steps: int. Optimizer updates.
         size: string, optional. A key of `models.sizes.SIZES`.
         config: `AlbertConfig`, dict or path of a YAML or JSON file, optional.
             Without `size` and `config` the model is `small_config()`.
         batch_size: int. Defaults to `32`.
-        sequence_length: int. Defaults to `128`.
+        sequence_length: int. Defaults to that of `data`, or `128`.
         phases: list of `Phase`, or a string such as `"128:90%,512:10%"`,
             optional. Takes the place of `sequence_length`; each phase is
             evaluated at its own length and depth. The last phase must have
@@ -157,8 +165,10 @@ def pretrain(
             the masked-LM loss. Defaults to `1.0`, as published.
         evaluation_corpus: files or documents to evaluate on, optional. Without
             it, a share of the documents is held out.
-        held_out_share: float. Share of documents never seen in training, at
-            least one. Defaults to `0.02`.
+        evaluation_data: prepared folders to evaluate on, optional. Without
+            them, a share of the shards is held out.
+        held_out_share: float. Share of documents or shards never seen in
+            training, at least one. Defaults to `0.02`.
         evaluation_every: int. Steps between evaluations; defaults to a tenth
             of `steps`, at most 1000.
         evaluation_passes: int. How often the held-out text is cut into pairs
@@ -192,15 +202,26 @@ def pretrain(
         checkpoint_every=checkpoint_every,
         evaluation_passes=evaluation_passes,
     )
+    _check_sources(corpus, tokenizer, data, evaluation_corpus, evaluation_data)
     if phases is None:
-        phases = [Phase(sequence_length)]
+        phases = [Phase(sequence_length or _default_length(data))]
     elif isinstance(phases, str):
         phases = parse_phases(phases)
     spans = phase_spans(phases, steps, batch_size)
     longest = max(span.sequence_length for span in spans)
     if optimizer not in OPTIMIZERS:
         make_optimizer(optimizer, 0.0, steps=steps)  # raises what is wrong
-    if not hasattr(tokenizer, "encode_batch"):
+    batch_settings = BatchSettings(objective, seed, evaluation_passes)
+    if data is not None:
+        run_data = open_folders(
+            as_folders(data),
+            None if evaluation_data is None else as_folders(evaluation_data),
+            held_out_share,
+            spans,
+            batch_settings,
+        )
+        tokenizer = run_data.tokenizer
+    elif not hasattr(tokenizer, "encode_batch"):
         tokenizer = load_tokenizer(tokenizer)
     arguments = _backbone_arguments(
         size, config, tokenizer.vocabulary_size(), dtype
@@ -221,9 +242,8 @@ def pretrain(
     make_optimizer(**optimizer_arguments)
     if evaluation_every is None:
         evaluation_every = max(1, min(1000, steps // 10))
-    documents, evaluation_documents = _documents(
-        corpus, evaluation_corpus, held_out_share, seed
-    )
+    if data is None:
+        text = read_text(corpus, evaluation_corpus, held_out_share, seed)
     settings = {
         **{f"model.{k}": v for k, v in arguments.items()},
         **{f"optimizer.{k}": v for k, v in optimizer_arguments.items()},
@@ -231,8 +251,10 @@ def pretrain(
         "objective": objective,
         "sentence_order_weight": sentence_order_weight,
         "seed": seed,
-        "corpus": _describe(corpus),
-        "evaluation_corpus": _describe(evaluation_corpus),
+        "corpus": describe_corpus(corpus if data is None else data),
+        "evaluation_corpus": describe_corpus(
+            evaluation_corpus if data is None else evaluation_data
+        ),
         "held_out_share": held_out_share,
         "evaluation_every": evaluation_every,
         "evaluation_passes": evaluation_passes,
@@ -240,22 +262,14 @@ def pretrain(
     }
     check_run_folder(output, settings)
 
-    train, held_out = (
-        _tokenize(part, tokenizer, word_segmenter, progress, text)
-        for part, text in (
-            (documents, "tokenizing"),
-            (evaluation_documents, "tokenizing held-out text"),
+    if data is None:
+        run_data = tokenize_text(
+            *text, tokenizer, batch_settings, word_segmenter, progress
         )
-    )
     # Made before the first step: what is wrong with the text is said here.
-    evaluations = [
-        _evaluation(
-            held_out, tokenizer, span, objective, seed, evaluation_passes
-        )
-        for span in spans
-    ]
+    evaluations = [run_data.evaluation(span) for span in spans]
     masked_lm_floor, accuracy_floor = _masked_lm_floors(
-        train, evaluations[-1], tokenizer.vocabulary_size()
+        run_data.token_counts, evaluations[-1]
     )
     # Claimed only now: a corpus that will not do leaves no folder behind.
     folder = claim_run_folder(output, settings)
@@ -330,7 +344,7 @@ def pretrain(
             )
             _fit(
                 model,
-                _span_batches(train, tokenizer, span, objective, seed),
+                functools.partial(run_data.batches, span),
                 evaluation,
                 run,
                 intervals(
@@ -352,9 +366,9 @@ def pretrain(
         curves=folder.curves,
         history_file=folder.history,
         resumed_from=start_step,
-        num_train_documents=train.num_documents,
-        num_evaluation_documents=held_out.num_documents,
-        num_train_tokens=train.num_tokens,
+        num_train_documents=run_data.num_train_documents,
+        num_evaluation_documents=run_data.num_evaluation_documents,
+        num_train_tokens=run_data.num_train_tokens,
         num_parameters=model.count_params(),
         learning_rate=learning_rate,
         alarms=alarms,
@@ -398,35 +412,35 @@ def intervals(start_step, steps, every):
     return spans
 
 
-def split_documents(documents, held_out_share, seed):
-    """Returns `(train, held out)` lists of documents.
+def _check_sources(corpus, tokenizer, data, evaluation_corpus, evaluation_data):
+    text = {
+        "corpus": corpus,
+        "tokenizer": tokenizer,
+        "evaluation_corpus": evaluation_corpus,
+    }
+    given = [name for name, value in text.items() if value is not None]
+    if data is not None and given:
+        raise ValueError(
+            "Prepared `data` brings its own text and tokenizer. Received also: "
+            f"{', '.join(given)}. Leave them out."
+        )
+    if data is None and evaluation_data is not None:
+        raise ValueError(
+            "`evaluation_data` goes with `data`. With a corpus, give "
+            "`evaluation_corpus`."
+        )
+    if data is None and (corpus is None or tokenizer is None):
+        raise ValueError(
+            "Give a `corpus` and a `tokenizer`, or `data` that "
+            "`keras-albert prepare` wrote. Received: "
+            f"{', '.join(given) or 'neither'}."
+        )
 
-    Which documents are held out depends on their number and the seed, nothing
-    else; at least one is, and at least one is left.
-    """
-    documents = list(documents)
-    if len(documents) < 2:
-        raise ValueError(
-            "Holding out text for evaluation needs at least two documents. "
-            f"Received {len(documents)}. Separate documents by a blank line, "
-            "or pass an evaluation corpus of its own."
-        )
-    if not 0 < held_out_share < 1:
-        raise ValueError(
-            "`held_out_share` must lie between 0 and 1. Received: "
-            f"{held_out_share}."
-        )
-    count = min(
-        max(1, round(held_out_share * len(documents))), len(documents) - 1
-    )
-    order = np.random.default_rng([seed, len(documents)]).permutation(
-        len(documents)
-    )
-    held_out = set(order[:count].tolist())
-    return (
-        [d for i, d in enumerate(documents) if i not in held_out],
-        [d for i, d in enumerate(documents) if i in held_out],
-    )
+
+def _default_length(data):
+    if data is None:
+        return 128
+    return read_manifest(as_folders(data)[0]).sequence_length
 
 
 def _check_counts(**counts):
@@ -492,62 +506,13 @@ def _check_depths(arguments, spans):
         )
 
 
-def _documents(corpus, evaluation_corpus, held_out_share, seed):
-    documents = _read(corpus)
-    if evaluation_corpus is not None:
-        return documents, _read(evaluation_corpus)
-    return split_documents(documents, held_out_share, seed)
-
-
-def _read(corpus):
-    return (
-        read_documents(corpus)
-        if _is_files(corpus)
-        else iterate_documents(corpus)
-    )
-
-
-def _is_files(corpus):
-    if isinstance(corpus, (str, Path)):
-        return True
-    return isinstance(corpus, (list, tuple)) and all(
-        isinstance(item, (str, Path)) for item in corpus
-    )
-
-
-def _describe(corpus):
-    if corpus is None or not _is_files(corpus):
-        return None
-    if isinstance(corpus, (str, Path)):
-        corpus = [corpus]
-    return sorted(str(item) for item in corpus)
-
-
-def _tokenize(documents, tokenizer, word_segmenter, progress, description):
-    if progress is None:
-        return tokenize_corpus(documents, tokenizer, word_segmenter)
-    total = len(documents) if isinstance(documents, list) else None
-    task = progress.add_task(description, total=total)
-    corpus = tokenize_corpus(
-        documents,
-        tokenizer,
-        word_segmenter,
-        progress=lambda count: progress.advance(task, count),
-    )
-    progress.update(
-        task, total=corpus.num_documents, completed=corpus.num_documents
-    )
-    return corpus
-
-
-def _masked_lm_floors(train, evaluation, vocabulary_size):
+def _masked_lm_floors(counts, evaluation):
     targets = np.concatenate(
         [
             targets["masked_lm"][weights["masked_lm"] > 0]
             for _, targets, weights in evaluation.as_numpy_iterator()
         ]
     )
-    counts = count_tokens(train.token_ids, vocabulary_size)
     return (
         unigram_cross_entropy(counts, targets),
         unigram_accuracy(counts, targets),
@@ -585,42 +550,6 @@ def _run_callbacks(
         )
         made.insert(0, bar)
     return made
-
-
-def _evaluation(held_out, tokenizer, span, objective, seed, passes):
-    """The held-out text in the shape of a phase, cut anew in each pass."""
-    dataset = None
-    for index in range(passes):
-        one_pass = evaluation_dataset(
-            held_out,
-            tokenizer,
-            batch_size=span.batch_size,
-            sequence_length=span.sequence_length,
-            objective=objective,
-            seed=seed + index,
-        )
-        dataset = one_pass if dataset is None else dataset.concatenate(one_pass)
-    return dataset.cache()
-
-
-def _span_batches(train, tokenizer, span, objective, seed):
-    """Returns the function from a step of the run to the batches after it."""
-    # Each phase draws pairs and masks of its own.
-    key = derive_key(seed, span.index) >> np.uint64(1)
-    span_seed = int(key) if span.index else seed
-
-    def batches_from(step):
-        return pretraining_dataset(
-            train,
-            tokenizer,
-            batch_size=span.batch_size,
-            sequence_length=span.sequence_length,
-            objective=objective,
-            seed=span_seed,
-            start_step=step - span.start,
-        )
-
-    return batches_from
 
 
 def _fit(model, batches_from, evaluation, callbacks, spans):

@@ -11,7 +11,7 @@ from keras_albert.training import callbacks
 from keras_albert.training.pretrain import intervals
 from keras_albert.training.pretrain import load_pretrained
 from keras_albert.training.pretrain import pretrain
-from keras_albert.training.pretrain import split_documents
+from keras_albert.training.run_data import split_documents
 
 every_backend = pytest.mark.every_backend
 

@@ -1,0 +1,193 @@
+import itertools
+
+import numpy as np
+import pytest
+
+from keras_albert.data.preparation import prepare_corpus
+from keras_albert.training.phases import Phase
+from keras_albert.training.phases import phase_spans
+from keras_albert.training.pretrain import load_pretrained
+from keras_albert.training.pretrain import pretrain
+from keras_albert.training.run_data import BatchSettings
+from keras_albert.training.run_data import open_folders
+from tests.training.conftest import LETTERS
+
+SETTINGS = BatchSettings(objective="sop", seed=1, evaluation_passes=1)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("prepared")
+
+
+@pytest.fixture(scope="module")
+def prepare(folder, tokenizer):
+    def make(
+        name, sequence_length=16, num_shards=4, count=24, tokenizer=tokenizer
+    ):
+        path = folder / name
+        if not path.exists():
+            text = folder / f"{name}.txt"
+            text.write_text(
+                "\n\n".join(
+                    "\n".join(
+                        " ".join(LETTERS[(start + shift) % 8 :]) + " ."
+                        for shift in range(3)
+                    )
+                    + f"\n{' '.join(LETTERS[: 1 + start % 8])}" * (start // 8)
+                    for start in range(24)
+                )
+            )
+            prepare_corpus(
+                text,
+                tokenizer,
+                path,
+                sequence_length=sequence_length,
+                num_shards=num_shards,
+                workers=0,
+            )
+        return path
+
+    return make
+
+
+def spans(*lengths, steps=10):
+    phases = [Phase(length, 1 / len(lengths)) for length in lengths]
+    return phase_spans(phases, steps, batch_size=4)
+
+
+def rows(dataset, count=None):
+    batches = itertools.islice(dataset.as_numpy_iterator(), count)
+    return [
+        inputs["token_ids"][weights["sentence_order"] > 0]
+        for inputs, _, weights in batches
+    ]
+
+
+def test_each_phase_reads_the_folder_of_its_length(prepare):
+    data = open_folders(
+        [prepare("long", 24), prepare("short", 16)],
+        None,
+        0.25,
+        spans(16, 24),
+        SETTINGS,
+    )
+    first, second = spans(16, 24)
+
+    assert rows(data.batches(first, 0), 1)[0].shape[1] == 16
+    assert rows(data.batches(second, 7), 1)[0].shape[1] == 24
+    assert rows(data.evaluation(second), 1)[0].shape[1] == 24
+
+
+def test_a_step_of_a_phase_is_found(prepare):
+    data = open_folders([prepare("short")], None, 0.25, spans(16), SETTINGS)
+    (span,) = spans(16)
+
+    whole = rows(data.batches(span, 0), 5)
+    later = rows(data.batches(span, 3), 2)
+
+    for a, b in zip(whole[3:], later, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_held_out_shards_are_never_trained_on(prepare):
+    (span,) = spans(16)
+    data = open_folders([prepare("short")], None, 0.25, [span], SETTINGS)
+
+    assert data.sources[16].shards == [0, 1, 2]
+    assert data.held_out_sources[16].shards == [3]
+    manifest_tokens = data.num_train_tokens
+    everything = open_folders(
+        [prepare("short")], [prepare("other")], 0.25, [span], SETTINGS
+    )
+    assert manifest_tokens < everything.num_train_tokens
+    assert everything.sources[16].shards is None
+    assert everything.num_train_documents == 24
+
+
+def test_lengths_must_be_there_once(prepare):
+    with pytest.raises(ValueError, match="no folder of sequence length 32"):
+        open_folders([prepare("short")], None, 0.1, spans(16, 32), SETTINGS)
+    with pytest.raises(ValueError, match="two folders of sequence length 16"):
+        open_folders(
+            [prepare("short"), prepare("other")], None, 0.1, spans(16), SETTINGS
+        )
+
+
+def test_what_cannot_hold_out_text_says_what_to_do(prepare):
+    with pytest.raises(ValueError, match="more --num-shards"):
+        open_folders(
+            [prepare("single", num_shards=1)], None, 0.1, spans(16), SETTINGS
+        )
+    with pytest.raises(ValueError, match="same --num-shards"):
+        open_folders(
+            [prepare("short"), prepare("long3", 24, num_shards=3)],
+            None,
+            0.1,
+            spans(16, 24),
+            SETTINGS,
+        )
+
+
+def test_folders_of_two_tokenizers_are_refused(prepare):
+    from keras_albert.tokenizers.word_piece import AlbertWordPieceTokenizer
+
+    other = AlbertWordPieceTokenizer(
+        vocabulary=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *LETTERS, "."]
+    )
+    with pytest.raises(ValueError, match="another tokenizer"):
+        open_folders(
+            [prepare("short")],
+            [prepare("foreign", tokenizer=other)],
+            0.1,
+            spans(16),
+            SETTINGS,
+        )
+
+
+@pytest.fixture
+def run(tmp_path, tiny_config):
+    def call(**changes):
+        arguments = {
+            "config": tiny_config,
+            "steps": 4,
+            "batch_size": 4,
+            "evaluation_every": 2,
+            "held_out_share": 0.25,
+            "jit_compile": False,
+            "output": tmp_path / "out",
+        }
+        return pretrain(**{**arguments, **changes})
+
+    return call
+
+
+def test_a_run_from_prepared_data_needs_no_tokenizer(run, prepare, tokenizer):
+    result = run(data=prepare("short"))
+
+    assert [record["step"] for record in result.history] == [2, 4]
+    assert np.isfinite(result.final["val_masked_lm_loss"])
+    assert result.masked_lm_floor > 0
+    model = load_pretrained(result)
+    assert model.preprocessor.sequence_length == 16
+    stored = model.preprocessor.tokenizer
+    assert stored.fingerprint() == tokenizer.fingerprint()
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({}, "Give a `corpus` and a `tokenizer`"),
+        ({"corpus": "a.txt"}, "Received: corpus"),
+        ({"data": "d", "corpus": "a.txt"}, "Received also: corpus"),
+        ({"evaluation_data": "d"}, "goes with `data`"),
+    ],
+)
+def test_text_and_prepared_data_exclude_each_other(run, changes, message):
+    with pytest.raises(ValueError, match=message):
+        run(**changes)
+
+
+def test_a_length_that_was_not_prepared_is_named(run, prepare):
+    with pytest.raises(ValueError, match="no folder of sequence length 32"):
+        run(data=prepare("short"), sequence_length=32)
