@@ -14,6 +14,7 @@ from keras_albert.conversion.report import ConversionReport
 from keras_albert.conversion.source import Converted
 from keras_albert.conversion.weight_files import SafetensorsFile
 from keras_albert.conversion.weight_files import write_safetensors
+from keras_albert.layers.initialization import filled_later
 from keras_albert.models.loading import load_model
 from keras_albert.tokenizers.loading import load_tokenizer
 
@@ -80,7 +81,8 @@ def read_preset(folder):
     folder = Path(folder)
     content = _provenance(folder)
     try:
-        model = load_model(folder)
+        with filled_later():
+            model = load_model(folder)
     except (OSError, KeyError) as error:
         first = " ".join(str(error).split())[:200]
         raise ValueError(

@@ -9,6 +9,7 @@ from keras_albert.conversion.model_variables import model_variables
 from keras_albert.conversion.model_variables import part_of
 from keras_albert.conversion.weight_table import assign_weights
 from keras_albert.conversion.weight_table import to_form
+from keras_albert.layers.initialization import filled_later
 from keras_albert.models.backbone import AlbertBackbone
 from keras_albert.models.pretrainer import AlbertPretrainer
 from keras_albert.models.text_classifier import AlbertTextClassifier
@@ -124,7 +125,8 @@ def load(source, task=None, seed=0, backbone=None, **task_arguments):
     """
     _check_vocabulary(source)
     arguments = {**source.arguments, **(backbone or {})}
-    model = build(source, task or source.task, arguments, task_arguments)
+    with filled_later():
+        model = build(source, task or source.task, arguments, task_arguments)
     variables = model_variables(model)
     rows = {n: row for n in variables if (row := source.names.row(n))}
     if {"num_classes", "labels"} & set(task_arguments):

@@ -112,14 +112,15 @@ def write_tokenizer(tokenizer, folder):
         folder: path of a folder that exists.
     """
     folder = Path(folder)
-    write_vocabulary(tokenizer, folder)
     if isinstance(tokenizer, AlbertTokenizer):
+        (folder / MODEL_FILE).write_bytes(tokenizer.proto)
         content = _unigram_json(tokenizer)
         settings = {
             "do_lower_case": tokenizer.lowercase,
             "keep_accents": not tokenizer.strip_accents,
         }
     else:
+        write_vocabulary(tokenizer, folder)
         content = _word_piece_json(tokenizer)
         settings = _word_piece_settings(tokenizer)
     settings |= {

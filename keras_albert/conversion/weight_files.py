@@ -69,13 +69,18 @@ class SafetensorsFile(WeightFile):
     def read(self, name):
         """Returns the array of that name."""
         entry = self._entries[name]
-        dtype = SAFETENSORS_TYPES[entry["dtype"]]
-        first, last = entry["data_offsets"]
-        with open(self.path, "rb") as file:
-            file.seek(self._start + first)
-            content = file.read(last - first)
-        array = np.frombuffer(content, dtype.newbyteorder("<"))
-        return array.reshape(entry["shape"])
+        dtype = SAFETENSORS_TYPES[entry["dtype"]].newbyteorder("<")
+        shape = tuple(entry["shape"])
+        if 0 in shape:
+            return np.zeros(shape, dtype)
+        # Pages of the file, which need no memory of their own.
+        return np.memmap(
+            self.path,
+            dtype,
+            mode="r",
+            offset=self._start + entry["data_offsets"][0],
+            shape=shape,
+        )
 
 
 class FilesTogether(WeightFile):

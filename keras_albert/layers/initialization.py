@@ -1,6 +1,11 @@
 """How ALBERT's weights start: one initializer for every kernel and table."""
 
+import contextlib
+import contextvars
+
 import keras
+
+_FILLED_LATER = contextvars.ContextVar("filled_later", default=False)
 
 
 def kernel_initializer(stddev=0.02, seed=None):
@@ -10,4 +15,20 @@ def kernel_initializer(stddev=0.02, seed=None):
         stddev: float. Standard deviation. Defaults to `0.02`.
         seed: int or None. `None` draws from Keras's global seed.
     """
+    if _FILLED_LATER.get():
+        return keras.initializers.Zeros()
     return keras.initializers.TruncatedNormal(stddev=stddev, seed=seed)
+
+
+@contextlib.contextmanager
+def filled_later():
+    """Makes the kernels of models built in the block zero, not random.
+
+    For models whose weights are read from a file next: drawing random numbers
+    takes up to three times the memory of the weights themselves.
+    """
+    token = _FILLED_LATER.set(True)
+    try:
+        yield
+    finally:
+        _FILLED_LATER.reset(token)

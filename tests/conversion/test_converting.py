@@ -57,7 +57,8 @@ def test_around_all_formats_and_back_to_the_same_numbers(google, tmp_path):
 
 
 @pytest.mark.every_backend
-def test_pretraining_goes_on_from_the_sources_loss(google, tmp_path):
+def test_pretraining_goes_on_from_the_sources_loss(golden, tmp_path):
+    google = golden / "google_tf1" / "tiny_all"
     convert(google, tmp_path / "preset")
     pretrainer = AlbertPretrainer.from_preset(str(tmp_path / "preset"))
     reference = dict(np.load(google / "reference.npz"))
@@ -73,7 +74,7 @@ def test_pretraining_goes_on_from_the_sources_loss(google, tmp_path):
     }
     before = [np.copy(to_numpy(v.value)) for v in pretrainer.trainable_weights]
 
-    pretrainer.compile()
+    pretrainer.compile(jit_compile=False)
     history = pretrainer.fit(
         inputs,
         targets,

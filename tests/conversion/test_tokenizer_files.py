@@ -10,6 +10,7 @@ import pytest
 from keras_albert.conversion import tokenizer_files
 from keras_albert.conversion.tokenizer_files import find_tokenizer
 from keras_albert.conversion.tokenizer_files import write_tokenizer
+from keras_albert.conversion.tokenizer_files import write_vocabulary
 from keras_albert.tokenizers import AlbertTokenizer
 from keras_albert.tokenizers import AlbertWordPieceTokenizer
 
@@ -159,6 +160,20 @@ def test_english_there_and_back_is_the_same_tokenizer(
     assert again.encode_batch(texts) == english.encode_batch(texts)
     expected = options.get("split_digit_comma", True)
     assert notes == ([] if expected else [tokenizer_files.COMMA_NOTE])
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"lowercase": False, "split_digit_comma": False}]
+)
+def test_a_vocabulary_alone_keeps_its_rules(english, tmp_path, options):
+    english = AlbertTokenizer(english.proto, **options)
+
+    write_vocabulary(english, tmp_path)
+
+    again, notes = find_tokenizer(tmp_path)
+    assert again._options() == english._options()
+    assert again.get_vocabulary() == english.get_vocabulary()
+    assert notes == []
 
 
 @pytest.mark.parametrize(
