@@ -20,6 +20,7 @@ from keras_albert.conversion.presets import write_preset
 from keras_albert.conversion.presets import write_provenance
 from keras_albert.conversion.source import Converted
 from keras_albert.conversion.source import load
+from keras_albert.conversion.tokenizer_check import check_tokenizer
 from keras_albert.conversion.tokenizer_files import write_tokenizer
 from keras_albert.conversion.tokenizer_files import write_vocabulary
 from keras_albert.models.config import AlbertConfig
@@ -98,10 +99,15 @@ def _convert(path, name, folder, to, tokenizer, tolerance, seed):
     converted = _without_model(converted)
     gc.collect()
     report = converted.report
-    written, writer = outputs_of(open_source(folder), inputs, folder)
+    reopened = open_source(folder)
+    written, writer = outputs_of(reopened, inputs, folder)
     report.check = differences(written, expected, inputs["padding_mask"])
     report.notes.append(f"Compared: {runner} with the outcome in {writer}.")
     _check(report, tolerance)
+    if converted.tokenizer is not None and reopened.tokenizer is not None:
+        report.notes += check_tokenizer(
+            converted.tokenizer, reopened.tokenizer, folder
+        )
     if to == "preset":
         write_provenance(converted, folder)
     return report

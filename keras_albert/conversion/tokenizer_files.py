@@ -13,6 +13,8 @@ Where Hugging Face's rules differ from Google's, the rules in the file hold:
 - Theirs writes two backticks or two apostrophes as a double quote. Ours leaves
   them as typed, as Google's does; reading such a file says so.
 - Special tokens typed in a text are always special tokens there.
+- A capital sigma at a word's end becomes the final form with Google and here,
+  the common one there.
 """
 
 import base64

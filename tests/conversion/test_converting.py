@@ -101,7 +101,7 @@ def test_a_preset_goes_back_to_the_class_it_came_from(tmp_path, name):
     report = convert(tmp_path / "theirs", tmp_path / "ours")
     convert(tmp_path / "ours", tmp_path / "back", to="hugging_face")
 
-    assert "transformers with" in report.notes[-1]
+    assert "Compared: transformers with" in report.notes[-1]
     assert report.max_difference < 1e-5
     before = safetensors.load_file(tmp_path / "theirs/model.safetensors")
     after = safetensors.load_file(tmp_path / "back/model.safetensors")
@@ -150,7 +150,8 @@ def test_the_vocabulary_travels_through_all_formats(
     model.save_to_preset(str(tmp_path / "ours"))
 
     for to in ("hugging_face", "google"):
-        convert(tmp_path / "ours", tmp_path / to, to=to)
+        report = convert(tmp_path / "ours", tmp_path / to, to=to)
+        assert any("Tokenizer: the same ids" in n for n in report.notes)
         again = keras_albert.load_model(tmp_path / to)
         found = again.preprocessor.tokenizer
         texts = ["The Cat sat on 9,100 birds", "the cat"]
