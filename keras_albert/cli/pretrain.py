@@ -147,6 +147,11 @@ def pretrain(
     backend: BackendOption = None,
 ):
     """Pretrain an ALBERT with masked words and sentence order."""
+    if not data and not (corpus and tokenizer):
+        raise typer.BadParameter(
+            "Give --corpus and --tokenizer, or --data with what "
+            "`keras-albert prepare` wrote."
+        )
     from keras_albert import training
     from keras_albert.cli import show
 

@@ -34,22 +34,44 @@ def test_defaults_reach_the_library(run_command, replace):
     assert options == {
         "corpus": ["a.txt", "b.txt"],
         "tokenizer": Path("spiece.model"),
+        "data": None,
         "output": Path("pretrained"),
         "steps": 5000,
         "size": None,
         "config": None,
         "batch_size": 32,
-        "sequence_length": 128,
+        "sequence_length": None,
+        "phases": None,
         "optimizer": "adamw",
         "learning_rate": None,
         "warmup_steps": None,
         "objective": "sop",
+        "sentence_order_weight": 1.0,
         "evaluation_corpus": None,
+        "evaluation_data": None,
         "held_out_share": 0.02,
         "evaluation_every": None,
+        "evaluation_passes": 1,
         "dtype": None,
         "seed": 0,
     }
+
+
+def test_prepared_folders_reach_the_library(run_command, replace):
+    pretrain = replace(TRAINING, "pretrain", RESULT)
+
+    result = run_command(
+        *("pretrain", "--data", "short", "long", "--evaluation-data", "held"),
+        *("--phases", "128:90%,512:10%", "--evaluation-passes", 3),
+    )
+
+    assert result.exit_code == 0, result.output
+    assert pretrain.options["data"] == [Path("short"), Path("long")]
+    assert pretrain.options["evaluation_data"] == [Path("held")]
+    assert pretrain.options["corpus"] is None
+    assert pretrain.options["tokenizer"] is None
+    assert pretrain.options["phases"] == "128:90%,512:10%"
+    assert pretrain.options["evaluation_passes"] == 3
 
 
 def test_options_reach_the_library(run_command, replace):
