@@ -1,7 +1,6 @@
 """Folders of Hugging Face's `transformers` ALBERT, in and out."""
 
 import json
-import re
 from pathlib import Path
 
 import numpy as np
@@ -12,15 +11,20 @@ from keras_albert.conversion.configurations import hugging_face_group
 from keras_albert.conversion.configurations import settle_groups
 from keras_albert.conversion.configurations import their_config
 from keras_albert.conversion.configurations import without_v2_dropout
+from keras_albert.conversion.hugging_face_names import BUFFERS
+from keras_albert.conversion.hugging_face_names import HEADS
+from keras_albert.conversion.hugging_face_names import HEADS_OF_TASK
+from keras_albert.conversion.hugging_face_names import HUGGING_FACE
+from keras_albert.conversion.hugging_face_names import TASKS
+from keras_albert.conversion.hugging_face_names import TIED
+from keras_albert.conversion.hugging_face_names import head_of
+from keras_albert.conversion.hugging_face_names import usual_names
 from keras_albert.conversion.model_variables import model_variables
 from keras_albert.conversion.source import Source
 from keras_albert.conversion.weight_files import RenamedFile
 from keras_albert.conversion.weight_files import TorchFile
 from keras_albert.conversion.weight_files import open_safetensors
 from keras_albert.conversion.weight_files import write_safetensors
-from keras_albert.conversion.weight_table import AS_IS
-from keras_albert.conversion.weight_table import TRANSPOSED
-from keras_albert.conversion.weight_table import WeightNames
 from keras_albert.conversion.weight_table import variable_as
 from keras_albert.models.pretrainer import AlbertPretrainer
 from keras_albert.models.text_classifier import AlbertTextClassifier
@@ -43,83 +47,6 @@ ACTIVATIONS = {
     "tanh": "tanh",
 }
 
-_LAYER = "albert.encoder.albert_layer_groups.{group}.albert_layers.{inner}"
-
-HUGGING_FACE = WeightNames(
-    scopes={
-        "embeddings/norm": "albert.embeddings.LayerNorm",
-        "embeddings/projection": "albert.encoder.embedding_hidden_mapping_in",
-        "layers/query": f"{_LAYER}.attention.query",
-        "layers/key": f"{_LAYER}.attention.key",
-        "layers/value": f"{_LAYER}.attention.value",
-        "layers/attention_output": f"{_LAYER}.attention.dense",
-        "layers/attention_norm": f"{_LAYER}.attention.LayerNorm",
-        "layers/intermediate": f"{_LAYER}.ffn",
-        "layers/feed_forward_output": f"{_LAYER}.ffn_output",
-        "layers/feed_forward_norm": f"{_LAYER}.full_layer_layer_norm",
-        "pooler": "albert.pooler",
-        "masked_lm/transform": "predictions.dense",
-        "masked_lm/norm": "predictions.LayerNorm",
-        "sentence_order": "sop_classifier.classifier",
-        "classifier": "classifier",
-    },
-    leaves={
-        # PyTorch keeps a linear layer's kernel as (outputs, inputs).
-        "kernel": (".weight", TRANSPOSED),
-        "bias": (".bias", AS_IS),
-        "gamma": (".weight", AS_IS),
-        "beta": (".bias", AS_IS),
-    },
-    exact={
-        "embeddings/tokens/table": (
-            "albert.embeddings.word_embeddings.weight",
-            AS_IS,
-        ),
-        "embeddings/positions/table": (
-            "albert.embeddings.position_embeddings.weight",
-            AS_IS,
-        ),
-        "embeddings/segments/table": (
-            "albert.embeddings.token_type_embeddings.weight",
-            AS_IS,
-        ),
-        "masked_lm/output/bias": ("predictions.bias", AS_IS),
-    },
-)
-
-# Which of our models each of their classes becomes. The heads of the others
-# have no model here: their encoder is converted, the head kept aside.
-TASKS = {
-    "AlbertModel": "backbone",
-    "AlbertForPreTraining": "pretrainer",
-    "AlbertForMaskedLM": "pretrainer",
-    "AlbertForSequenceClassification": "classifier",
-    "AlbertForTokenClassification": "backbone",
-    "AlbertForQuestionAnswering": "backbone",
-    "AlbertForMultipleChoice": "backbone",
-}
-# What the first part of a name says about it.
-HEADS = {
-    "predictions": "masked language model",
-    "sop_classifier": "sentence order",
-    "classifier": "classification",
-    "qa_outputs": "question answering",
-}
-HEADS_OF_TASK = {
-    "backbone": (),
-    "pretrainer": ("predictions", "sop_classifier"),
-    "classifier": ("classifier",),
-}
-# Two names of one tensor there; either may be the one in the file.
-TIED = {
-    "predictions.decoder.weight": "albert.embeddings.word_embeddings.weight",
-    "predictions.decoder.bias": "predictions.bias",
-}
-BUFFERS = (
-    "albert.embeddings.position_ids",
-    "albert.embeddings.token_type_ids",
-)
-
 
 def hugging_face_source(folder, tokenizer=None, name=None):
     """Opens a folder of Hugging Face's.
@@ -137,13 +64,14 @@ def hugging_face_source(folder, tokenizer=None, name=None):
         ValueError: for a damaged file or a model that is no ALBERT.
     """
     folder = Path(folder)
-    file = folder / CONFIG_FILE
-    config = json.loads(file.read_text(encoding="utf-8"))
-    arguments = hugging_face_config_to_arguments(config, str(file))
+    config_file = folder / CONFIG_FILE
+    config = json.loads(config_file.read_text(encoding="utf-8"))
+    arguments = hugging_face_config_to_arguments(config, str(config_file))
     arguments, groups = settle_groups(arguments, hugging_face_group)
     names = [folder.name, name or "", str(config.get("_name_or_path", ""))]
     arguments, notes = without_v2_dropout(arguments, names)
-    weights = _usual_names(_open_weights(folder), groups)
+    file = _open_weights(folder)
+    weights = RenamedFile(file, usual_names(file.shapes, groups))
     architecture = _architecture(config, weights.shapes)
     task = TASKS[architecture]
     skipped = _skipped(weights)
@@ -244,32 +172,6 @@ def _open_weights(folder):
     return open_safetensors(file)
 
 
-def _usual_names(file, groups):
-    """Names the weights as in the class with all heads, groups as ours."""
-    has_prefix = any(name.startswith("albert.") for name in file.shapes)
-    places = {group: place for place, group in enumerate(groups)}
-
-    def group(match):
-        number = int(match[1])
-        # A group without a place is never called; it is skipped later.
-        return f"albert_layer_groups.{places.get(number, f'unused{number}')}."
-
-    names = {}
-    for name in file.shapes:
-        usual = name if has_prefix or _is_head(name) else f"albert.{name}"
-        usual = re.sub(r"\.gamma$", ".weight", usual)
-        usual = re.sub(r"\.beta$", ".bias", usual)
-        names[re.sub(r"albert_layer_groups\.(\d+)\.", group, usual)] = name
-    for theirs, ours in TIED.items():
-        if theirs in names and ours not in names:
-            names[ours] = names.pop(theirs)
-    return RenamedFile(file, names)
-
-
-def _is_head(name):
-    return name.partition(".")[0] in HEADS
-
-
 def _architecture(config, shapes):
     named = (config.get("architectures") or [None])[0]
     if named in TASKS:
@@ -279,7 +181,7 @@ def _architecture(config, shapes):
             f"The configuration names the class {named!r}. Known classes: "
             f"{', '.join(TASKS)}."
         )
-    heads = {name.partition(".")[0] for name in shapes if _is_head(name)}
+    heads = {head_of(name) for name in shapes} - {None}
     if "qa_outputs" in heads:
         return "AlbertForQuestionAnswering"
     if "classifier" in heads:
@@ -317,8 +219,7 @@ def _kept(names, task):
     return {
         name: f"{HEADS[head]} head, for which there is no model here"
         for name in sorted(names)
-        if (head := name.partition(".")[0]) in HEADS
-        and head not in HEADS_OF_TASK[task]
+        if (head := head_of(name)) and head not in HEADS_OF_TASK[task]
     }
 
 

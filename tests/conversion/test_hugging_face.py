@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from keras_albert.conversion.hugging_face import TASKS
 from keras_albert.conversion.hugging_face import (
     hugging_face_config_to_arguments,
 )
 from keras_albert.conversion.hugging_face import hugging_face_source
 from keras_albert.conversion.hugging_face import write_hugging_face
+from keras_albert.conversion.hugging_face_names import TASKS
 from keras_albert.conversion.source import load
 from tests.checks import to_numpy
 

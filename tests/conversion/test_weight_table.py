@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_albert.conversion.google_names import GOOGLE
-from keras_albert.conversion.hugging_face import HUGGING_FACE
+from keras_albert.conversion.hugging_face_names import HUGGING_FACE
 from keras_albert.conversion.model_variables import model_variables
 from keras_albert.conversion.weight_files import ArraysInMemory
 from keras_albert.conversion.weight_table import AS_IS
