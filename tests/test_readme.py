@@ -56,7 +56,7 @@ def test_commands_in_the_readme_exist():
     commands = {
         command.name or command.callback.__name__.replace("_", "-")
         for command in app.registered_commands
-    }
+    } | {group.typer_instance.info.name for group in app.registered_groups}
     lines = "\n".join(blocks("bash"))
     used = set(re.findall(r"keras-albert ([a-z-]+)", lines))
     assert used == commands
