@@ -1,4 +1,5 @@
 import contextlib
+import functools
 import gzip
 import os
 import random
@@ -307,7 +308,14 @@ def test_ctrl_c_says_what_remains_and_goes_on(
     output = tmp_path / "out"
     arguments = command(larger_corpus, vocabulary, output)
     with subprocess.Popen(
-        arguments, stderr=subprocess.PIPE, text=True, start_new_session=True
+        arguments,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # A shell starts background jobs with Ctrl-C ignored.
+        preexec_fn=functools.partial(
+            signal.signal, signal.SIGINT, signal.default_int_handler
+        ),
     ) as process:
         units = output / ".work" / "units"
         while not list(units.glob("unit-*.bin")):

@@ -35,7 +35,8 @@ def test_answers_are_the_softmax_of_predict(exports, kind):
 
     np.testing.assert_allclose(found["probabilities"], expected, atol=1e-5)
     assert found["probabilities"].dtype == np.float32
-    assert np.ptp(expected, axis=0).max() > 0.05  # texts tell apart
+    # Texts tell apart, by far more than the tolerance.
+    assert np.ptp(expected, axis=0).max() > 0.01
 
 
 @pytest.mark.parametrize("kind", KINDS)
