@@ -89,6 +89,22 @@ def read_documents(
     return _stream(paths, text_field, max_bytes, counts or ReadingCounts())
 
 
+def are_files(source) -> bool:
+    """Whether a source of text names files, and is not the text itself.
+
+    Args:
+        source: a path, a pattern, a list of them, or anything else.
+
+    Returns:
+        A bool.
+    """
+    if isinstance(source, str | Path):
+        return True
+    return isinstance(source, list | tuple) and all(
+        isinstance(item, str | Path) for item in source
+    )
+
+
 def iterate_documents(documents: Iterable) -> Iterator[list[str]]:
     """Streams documents that are in memory or come from a Python iterable.
 

@@ -9,10 +9,10 @@ the place in it by counting, so that training resumes at once.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import tensorflow as tf
 
+from keras_albert.data.corpus import are_files
 from keras_albert.data.corpus import read_documents
 from keras_albert.data.corpus_batches import check_same_tokenizer
 from keras_albert.data.corpus_batches import corpus_evaluation_batches
@@ -271,18 +271,10 @@ def _from_text(
         tokenizer, pairing["sequence_length"], num_predictions, rates
     )
     if not isinstance(source, TokenizedCorpus):
-        documents = read_documents(source) if _are_files(source) else source
+        documents = read_documents(source) if are_files(source) else source
         source = tokenize_corpus(documents, tokenizer, word_segmenter)
     check_same_tokenizer(source, tokenizer)
     return source, make_batch, pairing
-
-
-def _are_files(source):
-    if isinstance(source, str | Path):
-        return True
-    return isinstance(source, list | tuple) and all(
-        isinstance(item, str | Path) for item in source
-    )
 
 
 def _check_workers(batch_size, worker_index, num_workers):

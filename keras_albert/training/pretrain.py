@@ -40,6 +40,7 @@ from keras_albert.training.recipes import small_config
 from keras_albert.training.run_data import BatchSettings
 from keras_albert.training.run_data import as_folders
 from keras_albert.training.run_data import describe_corpus
+from keras_albert.training.run_data import folder_fingerprints
 from keras_albert.training.run_data import open_folders
 from keras_albert.training.run_data import read_text
 from keras_albert.training.run_data import tokenize_text
@@ -255,6 +256,8 @@ def pretrain(
         "evaluation_corpus": describe_corpus(
             evaluation_corpus if data is None else evaluation_data
         ),
+        "data": folder_fingerprints(data),
+        "evaluation_data": folder_fingerprints(evaluation_data),
         "held_out_share": held_out_share,
         "evaluation_every": evaluation_every,
         "evaluation_passes": evaluation_passes,

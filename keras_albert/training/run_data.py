@@ -7,17 +7,20 @@ Both give batches from a step on, held-out batches, and counts.
 """
 
 import dataclasses
+import hashlib
 from pathlib import Path
 
 import numpy as np
 
+from keras_albert.data.corpus import are_files
 from keras_albert.data.corpus import iterate_documents
 from keras_albert.data.corpus import read_documents
 from keras_albert.data.counter_random import derive_key
 from keras_albert.data.pretraining import evaluation_dataset
 from keras_albert.data.pretraining import pretraining_dataset
-from keras_albert.data.shards import read_manifest
+from keras_albert.data.shards import MANIFEST_FILE
 from keras_albert.data.shards import read_token_counts
+from keras_albert.data.shards import verify_shards
 from keras_albert.data.tokenized_corpus import tokenize_corpus
 from keras_albert.tokenizers.loading import load_tokenizer
 from keras_albert.training.floors import count_tokens
@@ -80,6 +83,7 @@ class RunData:
             source.content,
             self.tokenizer,
             shards=source.shards,
+            verify=False,
             batch_size=span.batch_size,
             sequence_length=span.sequence_length,
             objective=self.settings.objective,
@@ -95,6 +99,7 @@ class RunData:
                 source.content,
                 self.tokenizer,
                 shards=source.shards,
+                verify=False,
                 batch_size=span.batch_size,
                 sequence_length=span.sequence_length,
                 objective=self.settings.objective,
@@ -193,6 +198,7 @@ def _split_shards(opened, share):
     The same documents are held out at every length only where the folders
     have the same number of shards, so that is asked for.
     """
+    _check_share(share)
     numbers = {len(manifest.shards) for _, manifest in opened.values()}
     if len(numbers) > 1:
         raise ValueError(
@@ -238,10 +244,28 @@ def as_folders(folders):
     return [Path(folder).expanduser() for folder in folders]
 
 
+def folder_fingerprints(folders):
+    """Hashes the manifests of prepared folders, which name every shard's hash.
+
+    Args:
+        folders: a path or list of paths, or `None`.
+
+    Returns:
+        List of hexadecimal strings, or `None`.
+    """
+    if folders is None:
+        return None
+    return [
+        hashlib.sha256((folder / MANIFEST_FILE).read_bytes()).hexdigest()
+        for folder in as_folders(folders)
+    ]
+
+
 def _by_length(folders, spans, name):
     found = {}
     for folder in folders:
-        manifest = read_manifest(folder)
+        # Once for the run; every later reading relies on it.
+        manifest = verify_shards(folder)
         length = manifest.sequence_length
         if length in found:
             raise ValueError(
@@ -273,11 +297,7 @@ def split_documents(documents, held_out_share, seed):
             f"Received {len(documents)}. Separate documents by a blank line, "
             "or pass an evaluation corpus of its own."
         )
-    if not 0 < held_out_share < 1:
-        raise ValueError(
-            "`held_out_share` must lie between 0 and 1. Received: "
-            f"{held_out_share}."
-        )
+    _check_share(held_out_share)
     count = min(
         max(1, round(held_out_share * len(documents))), len(documents) - 1
     )
@@ -291,6 +311,14 @@ def split_documents(documents, held_out_share, seed):
     )
 
 
+def _check_share(held_out_share):
+    if not 0 < held_out_share < 1:
+        raise ValueError(
+            "`held_out_share` must lie between 0 and 1. Received: "
+            f"{held_out_share}."
+        )
+
+
 def read_text(corpus, evaluation_corpus, held_out_share, seed):
     """Returns the `(train, held out)` documents of files or iterables."""
     documents = _read(corpus)
@@ -301,7 +329,7 @@ def read_text(corpus, evaluation_corpus, held_out_share, seed):
 
 def describe_corpus(corpus):
     """Returns the sorted names of files, or `None` for documents."""
-    if corpus is None or not _is_files(corpus):
+    if corpus is None or not are_files(corpus):
         return None
     if isinstance(corpus, (str, Path)):
         corpus = [corpus]
@@ -311,16 +339,8 @@ def describe_corpus(corpus):
 def _read(corpus):
     return (
         read_documents(corpus)
-        if _is_files(corpus)
+        if are_files(corpus)
         else iterate_documents(corpus)
-    )
-
-
-def _is_files(corpus):
-    if isinstance(corpus, (str, Path)):
-        return True
-    return isinstance(corpus, (list, tuple)) and all(
-        isinstance(item, (str, Path)) for item in corpus
     )
 
 

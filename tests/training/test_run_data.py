@@ -1,4 +1,5 @@
 import itertools
+import shutil
 
 import numpy as np
 import pytest
@@ -191,3 +192,51 @@ def test_text_and_prepared_data_exclude_each_other(run, changes, message):
 def test_a_length_that_was_not_prepared_is_named(run, prepare):
     with pytest.raises(ValueError, match="no folder of sequence length 32"):
         run(data=prepare("short"), sequence_length=32)
+
+
+def test_a_run_goes_on_with_the_same_prepared_data_only(run, prepare, tmp_path):
+    """The folder keeps its name, but what is in it was prepared anew."""
+    folder = tmp_path / "data"
+    shutil.copytree(prepare("short"), folder)
+    run(data=folder)
+    shutil.rmtree(folder)
+    shutil.copytree(prepare("short5", num_shards=5), folder)
+
+    with pytest.raises(FileExistsError, match="data was"):
+        run(data=folder)
+
+
+def test_damaged_shards_are_found_before_the_run(run, prepare, tmp_path):
+    folder = tmp_path / "data"
+    shutil.copytree(prepare("short"), folder)
+    shard = next(folder.glob("*.tfrecord"))
+    content = bytearray(shard.read_bytes())
+    content[len(content) // 2] ^= 1
+    shard.write_bytes(content)
+
+    with pytest.raises(ValueError, match=shard.name):
+        run(data=folder)
+
+    assert not (tmp_path / "out").exists()
+
+
+def test_shards_are_verified_once_for_a_run(run, prepare, monkeypatch):
+    from keras_albert.data import prepared_data
+    from keras_albert.training import run_data
+
+    calls = []
+
+    def count(folder, verify=run_data.verify_shards):
+        calls.append(folder)
+        return verify(folder)
+
+    for module in (run_data, prepared_data):
+        monkeypatch.setattr(module, "verify_shards", count)
+    run(data=prepare("short"), evaluation_passes=2)
+
+    assert len(calls) == 1
+
+
+def test_a_share_outside_of_0_to_1_is_refused(run, prepare):
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        run(data=prepare("short"), held_out_share=1.5)
