@@ -108,7 +108,7 @@ def google_source(prefix, config_file, tokenizer=None):
             which no ALBERT can be made.
     """
     prefix, config_file = Path(prefix), Path(config_file)
-    config = _read_config(config_file)
+    config = read_config(config_file)
     arguments = google_config_to_arguments(config, str(config_file))
     arguments, groups = settle_groups(arguments, google_group)
     arguments, notes = without_v2_dropout(
@@ -179,7 +179,8 @@ def _kept(names):
     }
 
 
-def _read_config(path):
+def read_config(path):
+    """Returns the object in a JSON file of a configuration, a dict."""
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:

@@ -1,11 +1,11 @@
 """What kind of checkpoint a path holds, found from its content."""
 
-import json
 import re
 from pathlib import Path
 
 from keras_albert.conversion import presets
 from keras_albert.conversion.google import google_source
+from keras_albert.conversion.google import read_config
 from keras_albert.conversion.hugging_face import hugging_face_source
 from keras_albert.conversion.keras_hub import keras_hub_source
 from keras_albert.conversion.tokenizer_files import find_tokenizer
@@ -111,16 +111,7 @@ def _config(folder):
     path = folder / "config.json"
     if not path.is_file():
         return {}
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        config = None
-    if not isinstance(config, dict):
-        raise ValueError(
-            f"{path} is not readable as JSON. It is damaged or cut off; fetch "
-            "it again."
-        )
-    return config
+    return read_config(path)
 
 
 def _albert_config(*folders):
