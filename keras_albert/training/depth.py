@@ -109,10 +109,12 @@ class RandomDepth(StepCallback):
         self.seed = seed
         self.every = every
         self._train_functions = {}
+        self._test_function = None
 
     def on_train_begin(self, logs=None):
         """Forgets functions of an earlier `fit`, perhaps compiled otherwise."""
         self._train_functions = {}
+        self._test_function = None
 
     def on_train_batch_begin(self, batch, logs=None):
         """Sets the depth of this step."""
@@ -131,7 +133,9 @@ class RandomDepth(StepCallback):
         self.model.backbone.encoder.active_layers = (
             self.model.backbone.num_layers
         )
-        _make_function(self.model, "test")
+        if self._test_function is None:
+            _make_function(self.model, "test")
+            self._test_function = self.model.test_function
 
     def on_train_end(self, logs=None):
         """Returns to all layers."""

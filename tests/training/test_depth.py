@@ -104,22 +104,25 @@ def test_evaluation_sees_the_depth_of_the_moment(batches):
     np.testing.assert_allclose(after, before, rtol=1e-6)
 
 
-def test_random_depth_evaluates_with_all_layers(batches):
-    model, seen = make(), []
+def test_random_depth_evaluates_with_all_layers_compiled_once(batches):
+    model, seen, functions = make(), [], []
 
     class Look(keras.callbacks.Callback):
         def on_test_batch_begin(self, batch, logs=None):
             seen.append(model.backbone.encoder.active_layers)
+            functions.append(model.test_function)
 
     model.fit(
         *batches,
         batch_size=BATCH,
+        epochs=2,
         verbose=0,
         validation_data=batches,
         callbacks=[depth.RandomDepth([1], seed=0), Look()],
     )
 
     assert set(seen) == {DEPTH}
+    assert len(set(map(id, functions))) == 1
 
 
 @pytest.mark.parametrize("depths", [{}, {1: 2}, {-1: 1, 0: 2}])
