@@ -7,6 +7,7 @@ Each piece of work ends with one file that appears when it is complete. A
 worker imports neither Keras nor TensorFlow.
 """
 
+import contextlib
 import dataclasses
 import multiprocessing
 import os
@@ -207,10 +208,25 @@ class WorkerPool:
         for arguments in tasks:
             if len(running) > self._num_workers:
                 yield from _ready(running)
-            future = self._executor.submit(_work, method, arguments)
+            with _interrupts_held():
+                future = self._executor.submit(_work, method, arguments)
             running[future] = arguments[0]
         while running:
             yield from _ready(running)
+
+
+@contextlib.contextmanager
+def _interrupts_held():
+    """Starts processes that Ctrl-C does not reach, from their first moment.
+
+    A process inherits the signals that are held; one that comes meanwhile
+    reaches this process afterwards.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _ready(running):
@@ -225,8 +241,6 @@ _worker = None
 
 def _start_worker(job):
     global _worker
-    # Ctrl-C reaches the whole group; the parent lets workers finish.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _worker = Worker(job)
 

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -331,6 +332,31 @@ def test_ctrl_c_says_what_remains_and_goes_on(
     assert list(units.glob("unit-*.bin"))
     subprocess.run(arguments, check=True, capture_output=True)
     assert read_manifest(output).totals.documents == 2000
+
+
+def test_ctrl_c_while_workers_start_prints_no_traceback(
+    larger_corpus, vocabulary, tmp_path
+):
+    output = tmp_path / "out"
+    with subprocess.Popen(
+        command(larger_corpus, vocabulary, output),
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=functools.partial(
+            signal.signal, signal.SIGINT, signal.default_int_handler
+        ),
+    ) as process:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        # The resource tracker of multiprocessing, then the workers.
+        while len(children.read_text().split()) < 2:
+            time.sleep(0.005)
+        time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+
+    assert process.returncode == 130
+    assert "Traceback" not in errors
 
 
 def test_memory_does_not_grow_with_the_corpus(vocabulary, tmp_path):
