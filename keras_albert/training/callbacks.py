@@ -13,8 +13,8 @@ from pathlib import Path
 import keras
 import numpy as np
 
-from keras_albert.training.files import replace_atomically
-from keras_albert.training.files import write_atomically
+from keras_albert.data.whole_files import replace_atomically
+from keras_albert.data.whole_files import write_atomically
 
 _CHECKPOINT = "step-{:08d}.weights.h5"
 

@@ -10,8 +10,8 @@ import io
 import json
 from pathlib import Path
 
-from keras_albert.training.files import replace_atomically
-from keras_albert.training.files import write_atomically
+from keras_albert.data.whole_files import replace_atomically
+from keras_albert.data.whole_files import write_atomically
 
 TABLE_COLUMNS = (
     ("step", "step", "{:d}"),

@@ -13,6 +13,8 @@ from pathlib import Path
 import keras
 import numpy as np
 
+from keras_albert.data.whole_files import replace_atomically
+from keras_albert.data.whole_files import write_atomically
 from keras_albert.models.backbone import AlbertBackbone
 from keras_albert.models.loading import load_model
 from keras_albert.models.text_classifier import AlbertTextClassifier
@@ -21,8 +23,6 @@ from keras_albert.models.text_classifier_preprocessor import (
     AlbertTextClassifierPreprocessor,
 )
 from keras_albert.training.callbacks import ProgressBar
-from keras_albert.training.files import replace_atomically
-from keras_albert.training.files import write_atomically
 from keras_albert.training.floors import majority_accuracy
 from keras_albert.training.labelled_text import as_labelled_text
 from keras_albert.training.recipes import make_optimizer

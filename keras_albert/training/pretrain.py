@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from keras_albert.data.shards import read_manifest
+from keras_albert.data.whole_files import replace_atomically
 from keras_albert.models.backbone import AlbertBackbone
 from keras_albert.models.config import AlbertConfig
 from keras_albert.models.loading import load_model
@@ -27,7 +28,6 @@ from keras_albert.training.curves import plot_curves
 from keras_albert.training.curves import read_history
 from keras_albert.training.curves import write_history
 from keras_albert.training.depth import set_active_layers
-from keras_albert.training.files import replace_atomically
 from keras_albert.training.floors import unigram_accuracy
 from keras_albert.training.floors import unigram_cross_entropy
 from keras_albert.training.phases import Phase

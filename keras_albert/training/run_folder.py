@@ -13,7 +13,7 @@ import dataclasses
 import json
 from pathlib import Path
 
-from keras_albert.training.files import write_atomically
+from keras_albert.data.whole_files import write_atomically
 
 
 @dataclasses.dataclass(frozen=True)

@@ -20,9 +20,9 @@ import json
 import math
 import statistics
 
+from keras_albert.data.whole_files import write_atomically
 from keras_albert.training.callbacks import StepCallback
 from keras_albert.training.callbacks import TrainingDiverged
-from keras_albert.training.files import write_atomically
 
 RECENT_STEPS = 10
 MEMORY_STEPS = 100
