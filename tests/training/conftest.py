@@ -30,3 +30,41 @@ def tiny_config():
         "intermediate_dim": 24,
         "max_sequence_length": 32,
     }
+
+
+@pytest.fixture(scope="session")
+def prepared_folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("prepared")
+
+
+@pytest.fixture(scope="session")
+def prepare(prepared_folder, tokenizer):
+    def make(
+        name, sequence_length=16, num_shards=4, count=24, tokenizer=tokenizer
+    ):
+        path = prepared_folder / name
+        if not path.exists():
+            text = prepared_folder / f"{name}.txt"
+            text.write_text(
+                "\n\n".join(
+                    "\n".join(
+                        " ".join(LETTERS[(start + shift) % 8 :]) + " ."
+                        for shift in range(3)
+                    )
+                    + f"\n{' '.join(LETTERS[: 1 + start % 8])}" * (start // 8)
+                    for start in range(24)
+                )
+            )
+            from keras_albert.data.preparation import prepare_corpus
+
+            prepare_corpus(
+                text,
+                tokenizer,
+                path,
+                sequence_length=sequence_length,
+                num_shards=num_shards,
+                workers=0,
+            )
+        return path
+
+    return make

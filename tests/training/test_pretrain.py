@@ -8,10 +8,8 @@ import pytest
 from rich.progress import Progress
 
 from keras_albert.training import callbacks
-from keras_albert.training.pretrain import intervals
-from keras_albert.training.pretrain import load_pretrained
 from keras_albert.training.pretrain import pretrain
-from keras_albert.training.run_data import split_documents
+from keras_albert.training.pretrain_result import load_pretrained
 
 every_backend = pytest.mark.every_backend
 
@@ -257,25 +255,6 @@ def test_checkpoints_keep_the_last_and_the_best(finished):
     assert kept == {6, min(losses, key=losses.get)}
 
 
-def test_held_out_documents_are_never_trained_on():
-    documents = [[f"document {i}"] for i in range(50)]
-
-    train, held_out = split_documents(documents, 0.1, seed=5)
-
-    assert len(held_out) == 5
-    assert not {d[0] for d in train} & {d[0] for d in held_out}
-    assert len(train) + len(held_out) == 50
-    assert split_documents(documents, 0.1, seed=5)[1] == held_out
-    assert split_documents(documents, 0.1, seed=6)[1] != held_out
-
-
-@pytest.mark.parametrize("share", [0.001, 0.999])
-def test_one_document_is_always_held_out_and_one_is_left(share):
-    train, held_out = split_documents([["a"], ["b"]], share, seed=0)
-
-    assert len(train) == len(held_out) == 1
-
-
 def test_files_and_an_evaluation_corpus(run, tmp_path, documents):
     text = "\n\n".join("\n".join(document) for document in documents)
     (tmp_path / "train.txt").write_text(text)
@@ -300,17 +279,6 @@ def test_masked_lm_alone_has_no_sentence_order_to_score(run):
     "changes, message",
     [
         ({"steps": 0}, "`steps` must be at least 1"),
-        ({"batch_size": 0}, "batch_size=0"),
-        ({"optimizer": "sgd"}, "adamw, lamb"),
-        ({"sequence_length": 33}, "only 32 positions"),
-        ({"phases": "16:50%,33:50%"}, "only 32 positions"),
-        ({"phases": "16:50%,32:40%"}, "sum to 100 %"),
-        ({"phases": "16@3:50%,16:50%"}, "between 1 and 2"),
-        ({"phases": "16:50%,16@1:50%"}, "must train all 2 layers"),
-        ({"evaluation_passes": 0}, "evaluation_passes=0"),
-        ({"warmup_steps": 6}, "below `total_steps`"),
-        ({"size": "albert_base"}, "Give one of them"),
-        ({"size": "albert_bass", "config": None}, "albert_base"),
         ({"corpus": [["a b c"]]}, "at least two documents"),
         ({"held_out_share": 1.0}, "between 0 and 1"),
     ],
@@ -324,23 +292,6 @@ def test_what_does_not_fit_is_said_before_any_work(
     assert not (tmp_path / "out").exists()
 
 
-def test_heads_that_do_not_divide_the_width_are_refused(run, tiny_config):
-    with pytest.raises(ValueError, match="hidden_dim=16, num_heads=3"):
-        run(config={**tiny_config, "num_heads": 3})
-
-
-def test_a_vocabulary_of_another_size_is_refused(run, tiny_config):
-    with pytest.raises(ValueError, match="vocabulary_size=99"):
-        run(config={**tiny_config, "vocabulary_size": 99})
-
-
 def test_missing_files_are_named(run):
     with pytest.raises(FileNotFoundError, match=r"nowhere\.txt"):
         run(corpus="nowhere.txt")
-
-
-def test_evaluations_fall_on_multiples_and_on_the_end():
-    assert intervals(0, 6, 2) == [(0, 2, 3)]
-    assert intervals(3, 10, 4) == [(3, 1, 1), (4, 4, 1), (8, 2, 1)]
-    assert intervals(1, 3, 10) == [(1, 2, 1)]
-    assert intervals(6, 6, 2) == []

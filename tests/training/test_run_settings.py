@@ -1,0 +1,102 @@
+import pytest
+
+from keras_albert.training.run_settings import resolve_settings
+from keras_albert.training.run_text import TextSources
+
+
+@pytest.fixture
+def resolve(documents, tokenizer, tiny_config):
+    def call(**changes):
+        arguments = {
+            "steps": 6,
+            "size": None,
+            "config": tiny_config,
+            "batch_size": 8,
+            "sequence_length": 16,
+            "phases": None,
+            "optimizer": "adamw",
+            "learning_rate": None,
+            "warmup_steps": None,
+            "weight_decay": 0.01,
+            "dtype": None,
+            "objective": "sop",
+            "sentence_order_weight": 1.0,
+            "seed": 0,
+            "evaluation_every": None,
+            "evaluation_passes": 1,
+            "checkpoint_every": None,
+            "jit_compile": "auto",
+        }
+        sources = TextSources(documents, tokenizer)
+        return resolve_settings(sources, **{**arguments, **changes})
+
+    return call
+
+
+def test_what_is_left_out_is_chosen(resolve):
+    settings = resolve(steps=5000, sequence_length=None, config=None)
+
+    assert settings.sequence_length == 128
+    assert settings.evaluation_every == 500
+    assert settings.backbone["vocabulary_size"] == 13
+    assert settings.backbone["hidden_dim"] == 192
+    assert settings.optimizer["peak_rate"] == pytest.approx(5e-4)
+
+
+def test_evaluations_are_at_most_a_thousand_steps_apart(resolve):
+    assert resolve(steps=50_000).evaluation_every == 1000
+    assert resolve(steps=5).evaluation_every == 1
+
+
+def test_every_setting_that_changes_numbers_is_described(resolve):
+    """What is not described could differ when a run is continued."""
+    before = resolve().describe()
+    changes = {
+        "steps": 7,
+        "batch_size": 4,
+        "sequence_length": 8,
+        "optimizer": "lamb",
+        "learning_rate": 0.5,
+        "warmup_steps": 2,
+        "weight_decay": 0.5,
+        "dtype": "mixed_bfloat16",
+        "objective": "none",
+        "sentence_order_weight": 0.5,
+        "seed": 1,
+        "evaluation_every": 3,
+        "evaluation_passes": 2,
+    }
+    for name, value in changes.items():
+        assert resolve(**{name: value}).describe() != before, name
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"steps": 0}, "`steps` must be at least 1"),
+        ({"batch_size": 0}, "batch_size=0"),
+        ({"optimizer": "sgd"}, "adamw, lamb"),
+        ({"sequence_length": 33}, "only 32 positions"),
+        ({"phases": "16:50%,33:50%"}, "only 32 positions"),
+        ({"phases": "16:50%,32:40%"}, "sum to 100 %"),
+        ({"phases": "16@3:50%,16:50%"}, "between 1 and 2"),
+        ({"phases": "16:50%,16@1:50%"}, "must train all 2 layers"),
+        ({"evaluation_passes": 0}, "evaluation_passes=0"),
+        ({"warmup_steps": 6}, "below `total_steps`"),
+        ({"size": "albert_base"}, "Give one of them"),
+        ({"size": "albert_bass", "config": None}, "albert_base"),
+    ],
+)
+def test_what_does_not_fit_is_refused(resolve, changes, message):
+    with pytest.raises(ValueError, match=message):
+        resolve(**changes)
+
+
+def test_heads_that_do_not_divide_the_width_are_refused(resolve, tiny_config):
+    with pytest.raises(ValueError, match="hidden_dim=16, num_heads=3"):
+        resolve(config={**tiny_config, "num_heads": 3})
+
+
+def test_a_vocabulary_of_another_size_is_refused(resolve, tiny_config):
+    with pytest.raises(ValueError, match="vocabulary_size=99"):
+        resolve(config={**tiny_config, "vocabulary_size": 99})
