@@ -6,6 +6,7 @@ Shape letters: B batch, S sequence, E embedding, H hidden.
 import keras
 from keras import ops
 
+from keras_albert.layers.dropout import Dropout
 from keras_albert.layers.initialization import kernel_initializer
 
 
@@ -108,7 +109,7 @@ class FactorizedEmbedding(keras.layers.Layer):
             dtype=self.dtype_policy,
             name="layer_norm",
         )
-        self.dropout = keras.layers.Dropout(
+        self.dropout = Dropout(
             dropout, dtype=self.dtype_policy, name="dropout"
         )
         self.projection = None

@@ -6,6 +6,7 @@ Shape letters: B batch, S sequence, H hidden, F intermediate.
 import keras
 
 from keras_albert.layers.activations import get_activation
+from keras_albert.layers.dropout import Dropout
 from keras_albert.layers.initialization import kernel_initializer
 
 
@@ -74,7 +75,7 @@ class FeedForward(keras.layers.Layer):
             dtype=self.dtype_policy,
             name="feed_forward_output",
         )
-        self.output_dropout = keras.layers.Dropout(
+        self.output_dropout = Dropout(
             hidden_dropout, dtype=self.dtype_policy, name="output_dropout"
         )
         self.layer_norm = keras.layers.LayerNormalization(

@@ -6,6 +6,7 @@ Shape letters: B batch, S sequence, H hidden, N heads, D per head.
 import keras
 from keras import ops
 
+from keras_albert.layers.dropout import Dropout
 from keras_albert.layers.initialization import kernel_initializer
 
 
@@ -115,10 +116,10 @@ class SelfAttention(keras.layers.Layer):
         self.key = dense("key")
         self.value = dense("value")
         self.attention_output = dense("attention_output")
-        self.weights_dropout = keras.layers.Dropout(
+        self.weights_dropout = Dropout(
             attention_dropout, dtype=self.dtype_policy, name="weights_dropout"
         )
-        self.output_dropout = keras.layers.Dropout(
+        self.output_dropout = Dropout(
             hidden_dropout, dtype=self.dtype_policy, name="output_dropout"
         )
         self.layer_norm = keras.layers.LayerNormalization(

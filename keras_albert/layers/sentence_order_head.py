@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_albert.layers.dropout import Dropout
 from keras_albert.layers.initialization import kernel_initializer
 
 # Column of the logits, and value of the label, for each answer.
@@ -48,7 +49,7 @@ class SentenceOrderHead(keras.layers.Layer):
         super().__init__(**kwargs)
         self.dropout_rate = dropout
         self.initializer_range = initializer_range
-        self.dropout = keras.layers.Dropout(
+        self.dropout = Dropout(
             dropout, dtype=self.dtype_policy, name="dropout"
         )
         self.logits = keras.layers.Dense(

@@ -6,7 +6,11 @@ import keras_hub
 from keras_albert.layers.masked_lm_head import MaskedLMHead
 from keras_albert.layers.sentence_order_head import SentenceOrderHead
 from keras_albert.models.backbone import AlbertBackbone
+from keras_albert.models.own_rows import on_own_rows
+from keras_albert.models.own_rows import replica_dropout
+from keras_albert.models.own_rows import rows_are_split
 from keras_albert.models.task import AlbertTask
+from keras_albert.models.weighted_cross_entropy import WeightedCrossEntropy
 
 
 @keras.saving.register_keras_serializable("keras_albert")
@@ -121,8 +125,8 @@ class AlbertPretrainer(AlbertTask, keras_hub.models.Task):
             optimizer = keras.optimizers.Adam(1e-4, global_clipnorm=1.0)
         if loss == "auto":
             loss = {
-                "masked_lm": _cross_entropy(),
-                "sentence_order": _cross_entropy(),
+                "masked_lm": WeightedCrossEntropy(),
+                "sentence_order": WeightedCrossEntropy(),
             }
         if weighted_metrics == "auto":
             weighted_metrics = {
@@ -136,11 +140,50 @@ class AlbertPretrainer(AlbertTask, keras_hub.models.Task):
             **kwargs,
         )
 
+    def train_step(self, *args):
+        """Makes one step; each replica of `tf.distribute` drops its own way."""
+        if keras.backend.backend() != "tensorflow":
+            return super().train_step(*args)
+        with replica_dropout():
+            return super().train_step(*args)
 
-def _cross_entropy():
-    return keras.losses.SparseCategoricalCrossentropy(
-        from_logits=True, reduction="mean_with_sample_weight"
-    )
+    def compute_loss_and_updates(
+        self,
+        trainable_variables,
+        non_trainable_variables,
+        metrics_variables,
+        x,
+        y,
+        sample_weight,
+        training=False,
+        optimizer_variables=None,
+    ):
+        """Computes the loss of a JAX step, on each device from its own rows."""
+
+        def step(*arguments):
+            variables, rows = arguments[:3], arguments[4:]
+            return super(AlbertPretrainer, self).compute_loss_and_updates(
+                *variables,
+                *rows,
+                training=training,
+                optimizer_variables=arguments[3],
+            )
+
+        variables = (
+            trainable_variables,
+            non_trainable_variables,
+            metrics_variables,
+            optimizer_variables,
+        )
+        rows = (x, y, sample_weight)
+        if training and rows_are_split() and self._has_whole_losses():
+            return on_own_rows(step, variables, rows)
+        return step(*variables, *rows)
+
+    def _has_whole_losses(self):
+        """Whether every loss knows of the other devices' targets."""
+        losses = keras.tree.flatten(self._compile_loss._user_loss)
+        return all(isinstance(each, WeightedCrossEntropy) for each in losses)
 
 
 def _accuracy():

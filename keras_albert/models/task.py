@@ -4,6 +4,8 @@
   weights, three times the size; ours writes weights alone.
 - A reloaded `.keras` file of a task has lost its optimizer; ours keeps it,
   with its slots and iteration.
+- On several machines, `fit` fails under TensorFlow and `predict` under JAX;
+  ours work.
 """
 
 import contextlib
@@ -11,6 +13,7 @@ import contextlib
 import keras
 
 from keras_albert.models.foreign_presets import FromForeignPreset
+from keras_albert.models.own_rows import on_every_process
 
 
 class AlbertTask(FromForeignPreset):
@@ -57,6 +60,29 @@ class AlbertTask(FromForeignPreset):
         if has_slots:
             # They must exist before the file's values are read into them.
             self.optimizer.build(self.trainable_variables)
+
+    def predict_step(self, *args):
+        """Predicts a batch; every process gets all rows of it."""
+        result = super().predict_step(*args)
+        if keras.backend.backend() != "jax":
+            return result
+        outputs, *state = result
+        return on_every_process(outputs), *state
+
+    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
+        """Builds a model under a TensorFlow strategy, from one replica's rows.
+
+        Keras 3.15 averages the rows of all replicas instead, which fails when
+        some belong to other workers.
+        """
+        strategy = self._distribute_strategy
+        if iterator is not None and strategy is not None:
+            _, _, batches = next(iter(iterator))
+            data_batch = keras.tree.map_structure(
+                lambda part: strategy.experimental_local_results(part)[0],
+                next(batches),
+            )
+        super()._maybe_symbolic_build(data_batch=data_batch)
 
 
 @contextlib.contextmanager
