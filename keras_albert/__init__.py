@@ -42,6 +42,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "export",
         "layers",
         "models",
+        "serving",
         "tokenizers",
         "training",
     ],

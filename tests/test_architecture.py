@@ -24,7 +24,7 @@ RANKS = {
     "conversion": 2,
     "export": 2,
     "serving": 3,
-    "cli": 3,
+    "cli": 4,
 }
 
 # The whole module is about TensorFlow; everywhere else it is imported inside
@@ -42,6 +42,8 @@ TENSORFLOW_MODULES = {
     "keras_albert/data/shard_reading.py",
     "keras_albert/export/fresh_process.py",
     "keras_albert/export/served_model.py",
+    "keras_albert/serving/loaded_model.py",
+    "keras_albert/serving/warm_up.py",
 }
 
 # Folders that import Keras alone.

@@ -1,0 +1,45 @@
+import socket
+
+import pytest
+
+from keras_albert.serving.model_config import ModelConfig
+from keras_albert.serving.server import ServerOptions
+from tests.serving.running_server import ask
+from tests.serving.running_server import running_server
+
+
+@pytest.fixture
+def half(models_config):
+    return ModelConfig("half", models_config.parent / "half")
+
+
+def test_a_port_in_use_is_said_and_leaves_nothing(half):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        for options in ({"port": port}, {"grpc_port": port}):
+            with (
+                pytest.raises(OSError, match=f"{port}"),
+                running_server([half], **options),
+            ):
+                pass
+
+
+def test_without_grpc(half):
+    with running_server([half], grpc_port=None) as server:
+        assert server.server.grpc_port is None
+        status, _, _ = ask(f"{server.url}/v1/models/half")
+        assert status == 200
+    with pytest.raises(OSError):
+        ask(f"{server.url}/v1/models/half")
+
+
+@pytest.mark.parametrize(
+    "name", ["max_body_bytes", "timeout_seconds", "poll_seconds"]
+)
+def test_limits_are_positive(name):
+    with pytest.raises(ValueError, match=f"`{name}` must be greater than 0"):
+        ServerOptions(**{name: 0})
+
+
+def test_only_this_machine_by_default():
+    assert ServerOptions().host == "127.0.0.1"
