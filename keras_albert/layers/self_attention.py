@@ -8,6 +8,8 @@ from keras import ops
 
 from keras_albert.layers.dropout import Dropout
 from keras_albert.layers.initialization import kernel_initializer
+from keras_albert.layers.tpu_attention import has_tpu_kernel
+from keras_albert.layers.tpu_attention import tpu_attention
 
 
 def attention_weights(query, key, attention_mask):
@@ -139,31 +141,39 @@ class SelfAttention(keras.layers.Layer):
             layer.build(input_shape)
 
     def call(self, hidden, padding_mask=None, training=None):
-        query = self._split_heads(self.query(hidden))
-        key = self._split_heads(self.key(hidden))
-        value = self._split_heads(self.value(hidden))
-        context = self._attend(
-            query, key, value, _broadcast_mask(padding_mask), training
+        query, key, value = (
+            project(hidden) for project in (self.query, self.key, self.value)
         )
-        # (B, S, N, D) -> (B, S, H)
-        x = ops.reshape(context, (*ops.shape(hidden)[:2], self.hidden_dim))
-        x = self.output_dropout(self.attention_output(x), training=training)
+        context = self._attend(query, key, value, padding_mask, training)
+        x = self.output_dropout(
+            self.attention_output(context), training=training
+        )
         return self.layer_norm(hidden + x)
+
+    def _attend(self, query, key, value, padding_mask, training):
+        # All of shape (B, S, H).
+        can_fuse = self._can_fuse(training)
+        length = query.shape[1]
+        if can_fuse and has_tpu_kernel(length, self.num_heads, self.head_dim):
+            return tpu_attention(query, key, value, padding_mask, self.head_dim)
+        attention_mask = _broadcast_mask(padding_mask)
+        query, key, value = map(self._split_heads, (query, key, value))
+        if can_fuse:
+            context = ops.dot_product_attention(
+                query, key, value, mask=attention_mask
+            )
+        else:
+            weights = attention_weights(query, key, attention_mask)
+            weights = self.weights_dropout(weights, training=training)
+            context = ops.einsum("bnqk,bknd->bqnd", weights, value)
+        # (B, S, N, D) -> (B, S, H)
+        return ops.reshape(context, (*ops.shape(context)[:2], self.hidden_dim))
 
     def _split_heads(self, x):
         # (B, S, H) -> (B, S, N, D)
         return ops.reshape(
             x, (*ops.shape(x)[:2], self.num_heads, self.head_dim)
         )
-
-    def _attend(self, query, key, value, attention_mask, training):
-        if self._can_fuse(training):
-            return ops.dot_product_attention(
-                query, key, value, mask=attention_mask
-            )
-        weights = attention_weights(query, key, attention_mask)
-        weights = self.weights_dropout(weights, training=training)
-        return ops.einsum("bnqk,bknd->bqnd", weights, value)
 
     def _can_fuse(self, training):
         # Fused kernels have no dropout on the weights. JAX's has no float16
