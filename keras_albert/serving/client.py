@@ -81,7 +81,7 @@ class Client:
         self._batch_size = batch_size
         self._retry = retry or RetryPolicy()
         self._random = random.Random()
-        self._signatures = None
+        self._signatures = {}
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(
             concurrency, thread_name_prefix="client"
@@ -245,12 +245,10 @@ class Client:
 
     def _signature(self, name, ends, refresh=False):
         name = name or DEFAULT_SIGNATURE
-        with self._lock:
+        with self._lock:  # one asks, the others wait for its answer
+            if refresh or name not in self._signatures:
+                self._signatures = self._try(self._transport.signatures, ends)
             found = self._signatures
-        if found is None or name not in found or refresh:
-            found = self._try(self._transport.signatures, ends)
-            with self._lock:
-                self._signatures = found
         if name not in found:
             names = sorted(n for n, s in found.items() if s.inputs)
             raise ValueError(

@@ -135,8 +135,11 @@ class RestApi:
         if self.is_ending:
             raise ServingError("UNAVAILABLE", "The server is ending.")
         with self._use(target) as version:
-            message = metadata_message(version)
-        return json.dumps(message).encode()
+            if version.metadata is None:
+                version.metadata = json.dumps(
+                    metadata_message(version)
+                ).encode()
+            return version.metadata
 
     async def _status(self, target, body):
         versions = self._models.versions(target.name, target.version)

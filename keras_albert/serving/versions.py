@@ -23,6 +23,7 @@ class Version:
         state: one of `STATES`.
         error: `ServingError` that ended it, or `None`.
         model: `LoadedModel` while it is available, else `None`.
+        metadata: bytes, what the REST API says of it, once somebody asked.
     """
 
     model_name: str
@@ -31,6 +32,7 @@ class Version:
     state: str = "START"
     error: ServingError | None = None
     model: object = None
+    metadata: bytes | None = None
     _users: int = 0
     _unused: asyncio.Event = dataclasses.field(default_factory=asyncio.Event)
 

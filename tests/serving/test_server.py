@@ -1,4 +1,7 @@
+import json
 import socket
+import threading
+import time
 
 import pytest
 
@@ -31,6 +34,26 @@ def test_without_grpc(half):
         assert status == 200
     with pytest.raises(OSError):
         ask(f"{server.url}/v1/models/half")
+
+
+def test_the_end_waits_for_what_is_computed(half):
+    answers = []
+
+    def ask_slowly(url):
+        body = {"signature_name": "slow", "inputs": [200_000]}
+        answers.append(ask(f"{url}/v1/models/half:predict", body))
+
+    with running_server([half], grpc_port=None) as server:
+        thread = threading.Thread(target=ask_slowly, args=(server.url,))
+        thread.start()
+        model = server.server._models.versions("half")[0].model
+        while not model._running:
+            time.sleep(0.001)
+    thread.join()
+
+    (answer,) = answers
+    assert (answer[0], json.loads(answer[2])) == (200, {"outputs": [200_000]})
+    assert model._closed
 
 
 @pytest.mark.parametrize(
