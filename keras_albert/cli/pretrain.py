@@ -7,8 +7,14 @@ from typing import Annotated
 import typer
 
 from keras_albert.cli.options import BackendOption
-from keras_albert.cli.options import DtypeOption
+from keras_albert.cli.options import Dtype
 from keras_albert.cli.options import SeedOption
+
+DATA = "Text"
+MODEL = "Model"
+RECIPE = "Training"
+MEMORY = "Memory and speed"
+EVALUATION = "Evaluation, checkpoints, logs"
 
 
 class Optimizer(enum.StrEnum):
@@ -16,6 +22,13 @@ class Optimizer(enum.StrEnum):
 
     adamw = "adamw"
     lamb = "lamb"
+
+
+class RecipeName(enum.StrEnum):
+    """Where the figures of a run come from."""
+
+    published = "published"
+    small = "small"
 
 
 class Objective(enum.StrEnum):
@@ -31,6 +44,7 @@ def pretrain(
         list[str] | None,
         typer.Option(
             metavar="FILES",
+            rich_help_panel=DATA,
             help="Text (a blank line ends a document) or JSON lines with a "
             "`text` field; .gz of both; quoted patterns work too.",
         ),
@@ -39,6 +53,7 @@ def pretrain(
         Path | None,
         typer.Option(
             metavar="FILE",
+            rich_help_panel=DATA,
             help="A SentencePiece .model, a WordPiece vocab.txt or a preset.",
         ),
     ] = None,
@@ -46,14 +61,23 @@ def pretrain(
         list[Path] | None,
         typer.Option(
             metavar="DIR",
+            rich_help_panel=DATA,
             help="What `keras-albert prepare` wrote, instead of --corpus and "
             "--tokenizer; one folder for each sequence length.",
         ),
     ] = None,
+    output: Annotated[
+        Path,
+        typer.Option(
+            help="Folder for model, curves, logs and checkpoints; the same "
+            "command goes on from where it was stopped."
+        ),
+    ] = Path("pretrained"),
     size: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
+            rich_help_panel=MODEL,
             help="A published size, see `keras-albert sizes`. "
             "[dim]default: a small one for CPUs[/]",
         ),
@@ -62,38 +86,143 @@ def pretrain(
         Path | None,
         typer.Option(
             metavar="FILE",
+            rich_help_panel=MODEL,
             help="YAML or JSON with the arguments of `AlbertBackbone`, "
             "instead of --size.",
         ),
     ] = None,
-    steps: Annotated[int, typer.Option(help="Optimizer updates.")] = 5000,
-    batch_size: Annotated[int, typer.Option(help="Examples a step.")] = 32,
+    recipe: Annotated[
+        RecipeName | None,
+        typer.Option(
+            rich_help_panel=RECIPE,
+            help="published: LAMB, and rate, warm-up and steps that follow "
+            "from --batch-size for the published number of examples; small: "
+            "AdamW, 5000 steps. "
+            "[dim]default: published with --size and without --steps[/]",
+        ),
+    ] = None,
+    batch_size: Annotated[
+        int,
+        typer.Option(
+            rich_help_panel=RECIPE, help="Examples of an optimizer update."
+        ),
+    ] = 32,
+    steps: Annotated[
+        int | None,
+        typer.Option(
+            rich_help_panel=RECIPE,
+            help="Optimizer updates. [dim]default: the recipe's[/]",
+        ),
+    ] = None,
     sequence_length: Annotated[
         int | None,
         typer.Option(
-            help="Tokens of an example. [dim]default: that of --data, or 128[/]"
+            rich_help_panel=RECIPE,
+            help="Tokens of an example. "
+            "[dim]default: that of --data, or 128[/]",
         ),
     ] = None,
     phases: Annotated[
         str | None,
         typer.Option(
             metavar="LENGTH:SHARE%,…",
+            rich_help_panel=RECIPE,
             help="Lengths one after the other, such as 128@2:60%,512x8:40% "
             "(@2: two layer calls, x8: batches of 8). "
             "[dim]default: --sequence-length throughout[/]",
         ),
     ] = None,
-    output: Annotated[
-        Path,
+    optimizer: Annotated[
+        Optimizer | None,
         typer.Option(
-            help="Folder for model, curves and checkpoints; the same command "
-            "goes on from where it was stopped."
+            rich_help_panel=RECIPE,
+            help="LAMB is for batches of hundreds and more. "
+            "[dim]default: the recipe's[/]",
         ),
-    ] = Path("pretrained"),
+    ] = None,
+    learning_rate: Annotated[
+        float | None,
+        typer.Option(
+            rich_help_panel=RECIPE,
+            help="Peak rate. [dim]default: fits optimizer, batch and width[/]",
+        ),
+    ] = None,
+    warmup_steps: Annotated[
+        int | None,
+        typer.Option(
+            rich_help_panel=RECIPE,
+            help="Steps up to the peak. [dim]default: 2.5 % of them as "
+            "published, 5 % in a small run[/]",
+        ),
+    ] = None,
+    clip_norm: Annotated[
+        float,
+        typer.Option(
+            rich_help_panel=RECIPE,
+            help="Norm to which larger gradients are scaled down.",
+        ),
+    ] = 1.0,
+    ema_momentum: Annotated[
+        float | None,
+        typer.Option(
+            rich_help_panel=RECIPE,
+            help="Average the weights, keeping this share of the average at "
+            "each step (0.999 is usual); the average is evaluated and saved. "
+            "[dim]default: the last weights[/]",
+        ),
+    ] = None,
+    objective: Annotated[
+        Objective,
+        typer.Option(
+            rich_help_panel=RECIPE,
+            help="Sentence order, next sentence, or MLM alone.",
+        ),
+    ] = Objective.sop,
+    sentence_order_weight: Annotated[
+        float,
+        typer.Option(
+            rich_help_panel=RECIPE,
+            help="Weight of the sentence-order loss.",
+        ),
+    ] = 1.0,
+    accumulate: Annotated[
+        int,
+        typer.Option(
+            rich_help_panel=MEMORY,
+            help="Compute each batch in this many parts; same result, less "
+            "memory.",
+        ),
+    ] = 1,
+    remat: Annotated[
+        bool | None,
+        typer.Option(
+            "--remat/--no-remat",
+            rich_help_panel=MEMORY,
+            help="Compute activations again in the backward pass: less "
+            "memory, a third more time. [dim]default: as configured[/]",
+        ),
+    ] = None,
+    unroll: Annotated[
+        bool | None,
+        typer.Option(
+            "--unroll/--loop",
+            rich_help_panel=MEMORY,
+            help="Compile each layer call, or one for all, which compiles "
+            "sooner. [dim]default: as configured[/]",
+        ),
+    ] = None,
+    dtype: Annotated[
+        Dtype | None,
+        typer.Option(
+            rich_help_panel=MEMORY,
+            help="Precision; float16 scales the loss. [dim]default: float32[/]",
+        ),
+    ] = None,
     evaluation_corpus: Annotated[
         list[str] | None,
         typer.Option(
             metavar="FILES",
+            rich_help_panel=EVALUATION,
             help="Held-out text. [dim]default: a share of the corpus[/]",
         ),
     ] = None,
@@ -101,48 +230,48 @@ def pretrain(
         list[Path] | None,
         typer.Option(
             metavar="DIR",
+            rich_help_panel=EVALUATION,
             help="Held-out text, prepared. [dim]default: a share of --data[/]",
         ),
     ] = None,
     held_out_share: Annotated[
-        float, typer.Option(help="Share of documents or shards held out.")
+        float,
+        typer.Option(
+            rich_help_panel=EVALUATION,
+            help="Share of documents or shards held out.",
+        ),
     ] = 0.02,
     evaluation_every: Annotated[
         int | None,
         typer.Option(
-            help="Steps between evaluations. [dim]default: a tenth[/]"
+            rich_help_panel=EVALUATION,
+            help="Steps between evaluations. "
+            "[dim]default: a tenth, at most 1000[/]",
         ),
     ] = None,
-    optimizer: Annotated[
-        Optimizer,
-        typer.Option(help="LAMB is for batches of hundreds and more."),
-    ] = Optimizer.adamw,
-    learning_rate: Annotated[
-        float | None,
-        typer.Option(
-            help="Peak rate. [dim]default: fits optimizer, batch and width[/]"
-        ),
-    ] = None,
-    warmup_steps: Annotated[
-        int | None,
-        typer.Option(help="Steps up to the peak. [dim]default: a twentieth[/]"),
-    ] = None,
-    objective: Annotated[
-        Objective,
-        typer.Option(help="Sentence order, next sentence, or MLM alone."),
-    ] = Objective.sop,
-    sentence_order_weight: Annotated[
-        float,
-        typer.Option(help="Weight of the sentence-order loss."),
-    ] = 1.0,
     evaluation_passes: Annotated[
         int,
         typer.Option(
+            rich_help_panel=EVALUATION,
             help="Cuts of the held-out text into pairs; more of them make the "
-            "sentence-order accuracy less noisy."
+            "sentence-order accuracy less noisy.",
         ),
     ] = 1,
-    dtype: DtypeOption = None,
+    checkpoint_every: Annotated[
+        int | None,
+        typer.Option(
+            rich_help_panel=EVALUATION,
+            help="Steps between checkpoints, beside one at each evaluation.",
+        ),
+    ] = None,
+    tensorboard: Annotated[
+        bool,
+        typer.Option(
+            "--tensorboard",
+            rich_help_panel=EVALUATION,
+            help="Write OUTPUT/tensorboard, beside OUTPUT/steps.jsonl.",
+        ),
+    ] = False,
     seed: SeedOption = 0,
     backend: BackendOption = None,
 ):
@@ -164,12 +293,16 @@ def pretrain(
             steps=steps,
             size=size,
             config=config,
+            recipe=None if recipe is None else str(recipe),
             batch_size=batch_size,
+            accumulate=accumulate,
             sequence_length=sequence_length,
             phases=phases,
-            optimizer=str(optimizer),
+            optimizer=None if optimizer is None else str(optimizer),
             learning_rate=learning_rate,
             warmup_steps=warmup_steps,
+            clip_norm=clip_norm,
+            ema_momentum=ema_momentum,
             objective=str(objective),
             sentence_order_weight=sentence_order_weight,
             evaluation_corpus=evaluation_corpus or None,
@@ -177,8 +310,12 @@ def pretrain(
             held_out_share=held_out_share,
             evaluation_every=evaluation_every,
             evaluation_passes=evaluation_passes,
+            checkpoint_every=checkpoint_every,
             dtype=None if dtype is None else str(dtype),
+            unroll=unroll,
+            remat=remat,
             seed=seed,
+            tensorboard=tensorboard,
             progress=progress,
         )
     report(result, show.console())

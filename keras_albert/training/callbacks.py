@@ -4,7 +4,7 @@ Each callback knows the step it started from, so that a resumed run goes on
 counting. None of them prints.
 """
 
-import hashlib
+import contextlib
 import signal
 import threading
 import time
@@ -13,10 +13,11 @@ from pathlib import Path
 import keras
 import numpy as np
 
-from keras_albert.data.whole_files import replace_atomically
-from keras_albert.data.whole_files import write_atomically
-
-_CHECKPOINT = "step-{:08d}.weights.h5"
+from keras_albert.training.state_files import STATE_NAME
+from keras_albert.training.state_files import last_state
+from keras_albert.training.state_files import remove_state
+from keras_albert.training.state_files import save_state
+from keras_albert.training.step_metrics import is_step_value
 
 
 class TrainingInterrupted(KeyboardInterrupt):
@@ -59,7 +60,9 @@ class TrainingDiverged(FloatingPointError):
 
 
 class StepCallback(keras.callbacks.Callback):
-    """Base: counts the optimizer steps of a run, over several `fit` calls.
+    """Base: counts the optimizer updates of a run, over several `fit` calls.
+
+    With gradient accumulation a step is one update, made of several batches.
 
     Args:
         start_step: int. Steps done before the first `fit`. Defaults to 0.
@@ -68,10 +71,17 @@ class StepCallback(keras.callbacks.Callback):
     def __init__(self, start_step=0):
         super().__init__()
         self.step = start_step
+        self._batches = 0
 
     def on_train_batch_end(self, batch, logs=None):
-        """Counts the step."""
-        self.step += 1
+        """Counts the batch, and the step with its last batch."""
+        self._batches += 1
+        if self._batches % batches_per_step(self.model.optimizer) == 0:
+            self.step += 1
+            self.on_step_end(logs or {})
+
+    def on_step_end(self, logs):
+        """Called after each optimizer update, with Keras's logs."""
 
 
 class ProgressBar(StepCallback):
@@ -97,13 +107,12 @@ class ProgressBar(StepCallback):
             description, total=total, completed=start_step
         )
 
-    def on_train_batch_end(self, batch, logs=None):
+    def on_step_end(self, logs):
         """Moves the bar."""
-        super().on_train_batch_end(batch, logs)
         self.progress.update(
             self.task,
             completed=self.step,
-            description=f"{self.description} {self.describe(logs or {})}",
+            description=f"{self.description} {self.describe(logs)}",
         )
 
 
@@ -114,19 +123,26 @@ class HistoryRecorder(StepCallback):
         history: list. Records are appended to it; see `training.curves`.
         on_record: function called with the history after each record.
         start_step: int. Defaults to 0.
+        step_means: function that returns a dict of the interval's means, each
+            of which replaces Keras's own, optional. Keras's start anew where
+            a run is resumed.
     """
 
-    def __init__(self, history, on_record=None, start_step=0):
+    def __init__(self, history, on_record=None, start_step=0, step_means=None):
         super().__init__(start_step)
         self.history = history
         self.on_record = on_record
+        self.step_means = step_means or dict
         earlier = history[-1].get("seconds", 0.0) if history else 0.0
         self._began = time.monotonic() - earlier
 
     def on_epoch_end(self, epoch, logs=None):
         """Adds the record."""
         record = {"step": self.step}
-        record.update({k: float(v) for k, v in (logs or {}).items()})
+        logs = {**(logs or {}), **self.step_means()}
+        record.update(
+            {k: float(v) for k, v in logs.items() if not is_step_value(k)}
+        )
         record["learning_rate"] = float(self.model.optimizer.learning_rate)
         record["seconds"] = round(time.monotonic() - self._began, 1)
         self.history.append(record)
@@ -137,9 +153,8 @@ class HistoryRecorder(StepCallback):
 class Checkpoints(StepCallback):
     """Saves weights and optimizer, and keeps the last and the best state.
 
-    A checkpoint is one `.weights.h5` file with weights, moments and iteration;
-    its name is its step, and a `.sha256` file beside it proves it whole. A
-    state with a weight that is not finite is never saved. Put it behind
+    A checkpoint is a file of `state_files`. A state with a weight that is not
+    finite is never saved. Put it behind
     `HistoryRecorder`: then a history may run ahead of the last checkpoint,
     never behind it.
 
@@ -150,20 +165,28 @@ class Checkpoints(StepCallback):
             end of every epoch.
         monitor: string. Lower is better. Defaults to `"val_loss"`.
         start_step: int. Defaults to 0.
+        whole_weights: function of the model that returns a context manager,
+            in which this process has all weights. Defaults to one device's.
     """
 
     def __init__(
-        self, folder, history, every=None, monitor="val_loss", start_step=0
+        self,
+        folder,
+        history,
+        every=None,
+        monitor="val_loss",
+        start_step=0,
+        whole_weights=contextlib.nullcontext,
     ):
         super().__init__(start_step)
         self.folder = Path(folder)
         self.history = history
         self.every = every
         self.monitor = monitor
+        self.whole_weights = whole_weights
 
-    def on_train_batch_end(self, batch, logs=None):
+    def on_step_end(self, logs):
         """Saves at every multiple of `every`."""
-        super().on_train_batch_end(batch, logs)
         if self.every and self.step % self.every == 0:
             self.save()
 
@@ -177,28 +200,21 @@ class Checkpoints(StepCallback):
         Returns:
             The path written to.
         """
-        path = self.folder / _CHECKPOINT.format(self.step)
-        with replace_atomically(path) as temporary:
-            self.model.save_weights(temporary)
-            # After saving, which brings JAX's state back into the variables.
-            self._check_finite()
-            digest = _sha256(temporary)
-            # Before the renaming: a checkpoint never lacks its proof.
-            write_atomically(_proof_of(path), f"{digest}  {path.name}\n")
-        wanted = {path.name, _CHECKPOINT.format(self._best_step())}
+        with self.whole_weights(self.model):
+            path = save_state(self.model, self.folder, self.step, self._check)
+        wanted = {path.name, STATE_NAME.format(self._best_step())}
         for other in self.folder.glob("step-*.weights.h5"):
             if other.name not in wanted:
-                other.unlink()
-                _proof_of(other).unlink(missing_ok=True)
+                remove_state(other)
         return path
 
-    def _check_finite(self):
+    def _check(self):
         for variable in self.model.variables:
             if not np.isfinite(keras.ops.convert_to_numpy(variable)).all():
                 raise TrainingDiverged(
                     f"The weight {variable.path} is not finite",
                     self.step,
-                    last_checkpoint(self.folder)[1],
+                    last_state(self.folder)[1],
                 )
 
     def _best_step(self):
@@ -217,13 +233,16 @@ class StopOnInterrupt(StepCallback):
     Args:
         checkpoints: `Checkpoints`.
         start_step: int. Defaults to 0.
+        agree: function of `(requested, step)` that returns whether any
+            process was asked to stop, the same in all. Defaults to this one's.
     """
 
     SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-    def __init__(self, checkpoints, start_step=0):
+    def __init__(self, checkpoints, start_step=0, agree=None):
         super().__init__(start_step)
         self.checkpoints = checkpoints
+        self.agree = agree or (lambda requested, step: requested)
         self.requested = False
         self._previous = {}
 
@@ -239,15 +258,18 @@ class StopOnInterrupt(StepCallback):
         """Gives the signals back."""
         self.release()
 
-    def on_train_batch_end(self, batch, logs=None):
+    def on_step_end(self, logs):
         """Stops after the step in which the signal came."""
-        super().on_train_batch_end(batch, logs)
-        if self.requested:
+        if self.agree(self.requested, self.step):
             self.release()
             raise TrainingInterrupted(self.step, self.checkpoints.save())
 
+    def close(self):
+        """Gives the signals back, also after a failed `fit`."""
+        self.release()
+
     def release(self):
-        """Restores what the signals did before; also after a failed `fit`."""
+        """Restores what the signals did before."""
         while self._previous:
             signal.signal(*self._previous.popitem())
 
@@ -258,37 +280,10 @@ class StopOnInterrupt(StepCallback):
         self.requested = True
 
 
-def last_checkpoint(folder):
-    """Returns `(step, path)` of the newest whole checkpoint, or `(0, None)`.
-
-    One whose content does not match its proof, as after a full disk or a
-    failing one, is passed over for the one before it.
-    """
-    for path in sorted(Path(folder).glob("step-*.weights.h5"), reverse=True):
-        if _is_whole(path):
-            return int(path.name.split("-")[1].split(".")[0]), path
-    return 0, None
-
-
-def _is_whole(path):
-    proof = _proof_of(path)
-    return proof.is_file() and proof.read_text().split()[0] == _sha256(path)
-
-
-def _proof_of(path):
-    return path.with_name(f"{path.name}.sha256")
-
-
-def _sha256(path):
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def restore_checkpoint(model, path):
-    """Loads weights, moments and iteration into a compiled model."""
-    # Without its slots the optimizer would be skipped without a word.
-    model.optimizer.build(model.trainable_variables)
-    model.load_weights(path)
+def batches_per_step(optimizer):
+    """Returns how many batches one update of a Keras optimizer takes."""
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+    return getattr(optimizer, "gradient_accumulation_steps", None) or 1
 
 
 def _describe_loss(logs):

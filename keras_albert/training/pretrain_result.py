@@ -4,6 +4,7 @@ import dataclasses
 from pathlib import Path
 
 from keras_albert.models.loading import load_model
+from keras_albert.training.published_recipe import Recipe
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,12 +19,15 @@ class PretrainResult:
         preset: path of the folder with backbone, heads and tokenizer.
         curves: path of the picture.
         history_file: path of the records.
+        steps_file: path of the records of every step; see
+            `training.step_log`.
         resumed_from: int. The step this call started at; 0 for a new run.
         num_train_documents, num_evaluation_documents: int; `None` where
             shards were held out.
         num_train_tokens: int. Tokens of the training text, one pass.
         num_parameters: int. Weights of the model, heads included.
         learning_rate: float. The peak rate.
+        recipe: `published_recipe.Recipe`. What was derived, and why.
         alarms: list of `watchdog.Alarm`, of this call and of earlier ones.
         seconds: float. Wall time of this call.
     """
@@ -34,12 +38,14 @@ class PretrainResult:
     preset: Path
     curves: Path
     history_file: Path
+    steps_file: Path
     resumed_from: int
     num_train_documents: int | None
     num_evaluation_documents: int | None
     num_train_tokens: int
     num_parameters: int
     learning_rate: float
+    recipe: Recipe
     alarms: list
     seconds: float
 

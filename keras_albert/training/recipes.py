@@ -6,9 +6,8 @@ follow the square-root rule; small models on small budgets take AdamW.
 
 import math
 
-import keras
-
-from keras_albert.training.lamb import Lamb
+from keras_albert.training.run_optimizers import RunAdamW
+from keras_albert.training.run_optimizers import RunLamb
 from keras_albert.training.schedules import WarmupPolynomialDecay
 
 PUBLISHED_BATCH_SIZE = 4096
@@ -52,12 +51,20 @@ def pretraining_rate(optimizer, batch_size, hidden_dim):
 
 
 def make_optimizer(
-    name, peak_rate, *, steps, warmup_steps=None, weight_decay=0.01
+    name,
+    peak_rate,
+    *,
+    steps,
+    warmup_steps=None,
+    weight_decay=0.01,
+    clip_norm=1.0,
+    accumulate=1,
+    ema_momentum=None,
 ):
     """Returns an optimizer with warm-up, linear decay and clipping.
 
-    Biases and normalisation weights are not decayed. Gradients are clipped to
-    a global norm of 1.
+    Biases and normalisation weights are not decayed. Everything is counted in
+    updates, however many batches one takes.
 
     Args:
         name: string. `"lamb"` or `"adamw"`.
@@ -65,20 +72,34 @@ def make_optimizer(
         steps: int. Optimizer updates of the whole run.
         warmup_steps: int, optional. Defaults to a twentieth of `steps`.
         weight_decay: float. Defaults to `0.01`.
+        clip_norm: float, or `None` for no clipping. The norm over all
+            gradients of an update, to which larger ones are scaled down.
+            Defaults to `1.0`, as published.
+        accumulate: int. Batches of an update. Defaults to `1`.
+        ema_momentum: float, optional. Share of the old average of the weights
+            that stays in the new one. Without it, no average is kept.
     """
     if warmup_steps is None:
         warmup_steps = int(WARMUP_SHARE * steps)
-    schedule = WarmupPolynomialDecay(peak_rate, warmup_steps, steps)
-    if name == "lamb":
-        return Lamb(schedule, weight_decay=weight_decay, global_clipnorm=1.0)
-    if name != "adamw":
+    schedule = WarmupPolynomialDecay(
+        peak_rate, warmup_steps, steps, accumulation_steps=accumulate
+    )
+    if name not in OPTIMIZERS:
         raise ValueError(
             f"`optimizer` must be one of {', '.join(OPTIMIZERS)}. Received: "
             f"{name!r}. Take adamw for small runs, lamb for large batches."
         )
-    optimizer = keras.optimizers.AdamW(
-        schedule, weight_decay=weight_decay, epsilon=1e-6, global_clipnorm=1.0
-    )
+    common = {
+        "weight_decay": weight_decay,
+        "epsilon": 1e-6,
+        "global_clipnorm": clip_norm,
+        "gradient_accumulation_steps": accumulate if accumulate > 1 else None,
+        "use_ema": ema_momentum is not None,
+        "ema_momentum": 0.99 if ema_momentum is None else ema_momentum,
+    }
+    if name == "lamb":
+        return RunLamb(schedule, **common)
+    optimizer = RunAdamW(schedule, **common)
     # Leaf names: on TensorFlow they are searched in the whole path.
     optimizer.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
     return optimizer

@@ -58,12 +58,13 @@ class RunData:
     num_evaluation_documents: int | None
     num_train_tokens: int
 
-    def batches(self, span, step):
+    def batches(self, span, step, worker_index=0, num_workers=1):
         """Returns the endless batches of a phase, from a step of the run on.
 
         Args:
             span: `PhaseSpan`.
             step: int. A step of the phase.
+            worker_index, num_workers: int, as in `pretraining_dataset`.
         """
         # Each phase draws pairs and masks of its own.
         key = derive_key(self.settings.seed, span.index) >> np.uint64(1)
@@ -78,6 +79,8 @@ class RunData:
             objective=self.settings.objective,
             seed=int(key) if span.index else self.settings.seed,
             start_step=step - span.start,
+            worker_index=worker_index,
+            num_workers=num_workers,
         )
 
     def evaluation(self, span):

@@ -5,7 +5,9 @@ output/
   checkpoints/step-….h5       the last and the best state
   history.jsonl, history.csv  one record per evaluation
   curves.png
+  steps.jsonl                 one record per optimizer update
   alarms.jsonl                what the watchdog saw, if anything
+  tensorboard/                the same for TensorBoard, if asked for
   preset/                     the model, written last
 """
 
@@ -45,6 +47,16 @@ class RunFolder:
     def history_table(self):
         """The same as CSV."""
         return self.path / "history.csv"
+
+    @property
+    def steps(self):
+        """One record per optimizer update, as JSON lines."""
+        return self.path / "steps.jsonl"
+
+    @property
+    def tensorboard(self):
+        """Folder of TensorBoard's files."""
+        return self.path / "tensorboard"
 
     @property
     def curves(self):

@@ -3,15 +3,19 @@
 import dataclasses
 import functools
 
+import keras
+
+from keras_albert.data.whole_files import remove_leftovers
 from keras_albert.data.whole_files import replace_atomically
-from keras_albert.training import callbacks as run_callbacks
-from keras_albert.training.curves import plot_curves
+from keras_albert.training.averaging import averaged_weights
 from keras_albert.training.curves import read_history
-from keras_albert.training.curves import write_history
 from keras_albert.training.depth import set_active_layers
-from keras_albert.training.watchdog import Watchdog
+from keras_albert.training.distribution import Distribution
+from keras_albert.training.micro_batches import split_batches
+from keras_albert.training.state_files import last_state
+from keras_albert.training.state_files import restore_state
+from keras_albert.training.state_files import tidy_states
 from keras_albert.training.watchdog import read_alarms
-from keras_albert.training.watchdog import write_alarms
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,20 +32,30 @@ class RunRecord:
     history: list
     alarms: list
 
+    @property
+    def last_evaluation(self):
+        """The step of the last evaluation, or 0."""
+        return self.history[-1]["step"] if self.history else 0
 
-def restore_run(model, folder):
+
+def restore_run(model, folder, tidies=True):
     """Brings a model to the last state in a run's folder.
 
     Args:
         model: compiled `AlbertPretrainer`.
         folder: `RunFolder`.
+        tidies: bool. Whether to remove what a killed process left. Defaults
+            to `True`.
 
     Returns:
         `RunRecord`, up to that state.
     """
-    step, checkpoint = run_callbacks.last_checkpoint(folder.checkpoints)
-    if checkpoint is not None:
-        run_callbacks.restore_checkpoint(model, checkpoint)
+    if tidies:
+        remove_leftovers(folder.path)
+        tidy_states(folder.checkpoints)
+    step, state = last_state(folder.checkpoints)
+    if state is not None:
+        restore_state(model, state)
     return RunRecord(
         start_step=step,
         history=_history_until(folder.history, step),
@@ -49,27 +63,49 @@ def restore_run(model, folder):
     )
 
 
-def train(model, settings, data, evaluation, callbacks, start_step):
-    """Fits every phase from a step on.
+def train(
+    model,
+    settings,
+    data,
+    evaluation,
+    callbacks,
+    record,
+    clock=None,
+    distribution=None,
+):
+    """Fits every phase from the step of a record on.
 
     Args:
-        model: compiled `AlbertPretrainer`, at the state of `start_step`.
+        model: compiled `AlbertPretrainer`, at the state of the record.
         settings: `RunSettings`.
         data: `RunData`.
         evaluation: `RunEvaluation`.
-        callbacks: list of Keras callbacks.
-        start_step: int.
+        callbacks: list of Keras callbacks. Those with a `close` are closed.
+        record: `RunRecord`.
+        clock: `WaitClock`, optional.
+        distribution: `Distribution`. Defaults to one device.
     """
+    distribution = distribution or Distribution()
+    batches = functools.partial(
+        _batches, data, settings.accumulate, clock, distribution
+    )
+    start_step = record.start_step
     try:
         for span, held_out in zip(
             settings.spans, evaluation.datasets, strict=True
         ):
+            if settings.accumulate > 1:
+                # One part, for the losses of parts need divided weights.
+                held_out = split_batches(held_out, 1)
+            held_out = distribution.own_rows(held_out)
             set_active_layers(
                 model, span.num_layers or model.backbone.num_layers
             )
+            if _lacks_evaluation(record, span, settings.evaluation_every):
+                _evaluate(model, held_out, callbacks)
             _fit(
                 model,
-                functools.partial(data.batches, span),
+                functools.partial(batches, span),
                 held_out,
                 callbacks,
                 intervals(
@@ -77,83 +113,20 @@ def train(model, settings, data, evaluation, callbacks, start_step):
                     span.stop,
                     settings.evaluation_every,
                 ),
+                settings.accumulate,
             )
     finally:
         for callback in callbacks:
-            if isinstance(callback, run_callbacks.StopOnInterrupt):
-                callback.release()
-
-
-def make_callbacks(model, settings, evaluation, folder, record, progress=None):
-    """Returns the callbacks that watch, record, save and show a run.
-
-    Args:
-        model: compiled `AlbertPretrainer`.
-        settings: `RunSettings`.
-        evaluation: `RunEvaluation`.
-        folder: `RunFolder`.
-        record: `RunRecord`. Grows with the run.
-        progress: `rich.progress.Progress`, optional.
-    """
-    start_step = record.start_step
-
-    def show(history):
-        write_history(history, folder.history)
-        write_history(history, folder.history_table)
-        plot_curves(history, folder.curves, evaluation.masked_lm_floor)
-
-    checkpoints = run_callbacks.Checkpoints(
-        folder.checkpoints,
-        record.history,
-        settings.checkpoint_every,
-        start_step=start_step,
-    )
-    made = [
-        _make_watchdog(model, settings, evaluation, folder, record, progress),
-        run_callbacks.HistoryRecorder(record.history, show, start_step),
-        checkpoints,
-        run_callbacks.StopOnInterrupt(checkpoints, start_step),
-    ]
-    if progress is not None:
-        made.insert(
-            1,
-            run_callbacks.ProgressBar(
-                progress,
-                settings.steps,
-                "pretraining",
-                start_step,
-                _describe_logs,
-            ),
-        )
-    return made
-
-
-def _make_watchdog(model, settings, evaluation, folder, record, progress):
-    def on_alarm(alarm):
-        write_alarms(record.alarms, folder.alarms)
-        if progress is not None:
-            progress.console.print(
-                f"Step {alarm.step}: {alarm.message}", style="yellow"
-            )
-
-    return Watchdog(
-        record.alarms,
-        vocabulary_size=settings.backbone["vocabulary_size"],
-        masked_lm_floor=evaluation.masked_lm_floor,
-        num_pairs=evaluation.num_pairs,
-        steps=settings.steps,
-        warmup_steps=model.optimizer._learning_rate.warmup_steps,
-        last_checkpoint=lambda: run_callbacks.last_checkpoint(
-            folder.checkpoints
-        )[1],
-        on_alarm=on_alarm,
-        start_step=record.start_step,
-    )
+            if hasattr(callback, "close"):
+                callback.close()
 
 
 def save_model(model, folder):
-    """Writes the preset of a finished run."""
-    with replace_atomically(folder.preset) as temporary:
+    """Writes the preset of a finished run, of the average if there is one."""
+    with (
+        averaged_weights(model),
+        replace_atomically(folder.preset) as temporary,
+    ):
         model.save_to_preset(str(temporary))
 
 
@@ -189,21 +162,44 @@ def _history_until(path, step):
     return [r for r in read_history(path) if r["step"] <= step]
 
 
-def _fit(model, batches_from, evaluation, callbacks, spans):
+def _batches(data, parts, clock, distribution, span, step):
+    if parts == 1:
+        dataset = data.batches(
+            span, step, distribution.worker_index, distribution.num_workers
+        )
+        return dataset if clock is None else clock.watch(dataset)
+    # Whole batches: their weights are divided by the sum over all workers.
+    dataset = data.batches(span, step)
+    if clock is not None:
+        dataset = clock.watch(dataset)
+    return distribution.own_rows(split_batches(dataset, parts))
+
+
+def _lacks_evaluation(record, span, every):
+    """Whether a run was stopped between a step and its evaluation."""
+    step = record.start_step
+    is_due = step % every == 0 or step == span.stop
+    is_inside = span.start < step <= span.stop
+    return is_due and is_inside and record.last_evaluation < step
+
+
+def _evaluate(model, held_out, callbacks):
+    """Makes up for an evaluation: what `fit` does at the end of an interval."""
+    called = keras.callbacks.CallbackList(callbacks, model=model)
+    values = model.evaluate(
+        held_out, callbacks=called, return_dict=True, verbose=0
+    )
+    called.on_epoch_end(0, {f"val_{k}": v for k, v in values.items()})
+
+
+def _fit(model, batches_from, evaluation, callbacks, spans, parts):
     for step, length, count in spans:
         model.fit(
             batches_from(step),
-            steps_per_epoch=length,
+            steps_per_epoch=length * parts,
             epochs=count,
             validation_data=evaluation,
             callbacks=callbacks,
             shuffle=False,  # the dataset is
             verbose=0,
         )
-
-
-def _describe_logs(logs):
-    loss = logs.get("masked_lm_loss", float("nan"))
-    order = logs.get("sentence_order_accuracy")
-    text = f"MLM loss {loss:.2f}"
-    return text if order is None else f"{text}, SOP accuracy {order:.0%}"

@@ -13,9 +13,12 @@ from keras_albert.models.sizes import backbone_arguments
 from keras_albert.training.phases import Phase
 from keras_albert.training.phases import parse_phases
 from keras_albert.training.phases import phase_spans
+from keras_albert.training.published_recipe import Recipe
+from keras_albert.training.published_recipe import make_recipe
+from keras_albert.training.published_recipe import recipe_name
+from keras_albert.training.published_recipe import recipe_steps
 from keras_albert.training.recipes import OPTIMIZERS
 from keras_albert.training.recipes import make_optimizer
-from keras_albert.training.recipes import pretraining_rate
 from keras_albert.training.recipes import small_config
 from keras_albert.training.run_data import BatchSettings
 
@@ -30,7 +33,9 @@ class RunSettings:
         backbone: dict. Arguments of `AlbertBackbone`.
         optimizer: dict. Arguments of `make_optimizer`.
         objective, sentence_order_weight, seed, evaluation_every,
-        evaluation_passes, checkpoint_every, jit_compile: as in `pretrain`.
+        evaluation_passes, checkpoint_every, jit_compile, accumulate,
+        tensorboard: as in `pretrain`.
+        recipe: `Recipe`. What was derived, and why.
     """
 
     steps: int
@@ -44,6 +49,9 @@ class RunSettings:
     evaluation_passes: int
     checkpoint_every: int | None
     jit_compile: bool | str
+    recipe: Recipe
+    accumulate: int
+    tensorboard: bool
 
     @property
     def sequence_length(self):
@@ -67,6 +75,7 @@ class RunSettings:
 def resolve_settings(
     sources,
     *,
+    recipe,
     steps,
     size,
     config,
@@ -77,7 +86,11 @@ def resolve_settings(
     learning_rate,
     warmup_steps,
     weight_decay,
+    clip_norm,
+    ema_momentum,
     dtype,
+    unroll,
+    remat,
     evaluation_every,
     **others,
 ):
@@ -85,7 +98,7 @@ def resolve_settings(
 
     Args:
         sources: `TextSources` or `FolderSources`.
-        steps, …, evaluation_every: as in `pretrain`.
+        recipe, …, evaluation_every: as in `pretrain`.
         **others: fields of `RunSettings` that are taken as they are.
 
     Returns:
@@ -101,13 +114,18 @@ def resolve_settings(
         evaluation_every=evaluation_every,
         checkpoint_every=others["checkpoint_every"],
         evaluation_passes=others["evaluation_passes"],
+        accumulate=others["accumulate"],
     )
+    recipe = recipe_name(recipe, size, steps)
+    if steps is None:
+        steps = recipe_steps(recipe, batch_size)
     if phases is None:
         phases = [Phase(sequence_length or sources.sequence_length)]
     elif isinstance(phases, str):
         phases = parse_phases(phases)
     spans = phase_spans(phases, steps, batch_size)
-    if optimizer not in OPTIMIZERS:
+    _check_parts(spans, others["accumulate"])
+    if optimizer not in (None, *OPTIMIZERS):
         make_optimizer(optimizer, 0.0, steps=steps)  # raises what is wrong
     sources.open(
         spans,
@@ -116,20 +134,30 @@ def resolve_settings(
         ),
     )
     backbone = _backbone_arguments(
-        size, config, sources.tokenizer.vocabulary_size(), dtype
+        size, config, sources.tokenizer.vocabulary_size()
     )
+    given = {"dtype": dtype, "unroll": unroll, "remat": remat}
+    backbone.update({k: v for k, v in given.items() if v is not None})
     _check_sizes(backbone, max(span.sequence_length for span in spans))
     _check_depths(backbone, spans)
-    if learning_rate is None:
-        learning_rate = pretraining_rate(
-            optimizer, batch_size, backbone["hidden_dim"]
-        )
+    recipe = make_recipe(
+        recipe,
+        batch_size,
+        backbone["hidden_dim"],
+        steps=steps,
+        optimizer=optimizer,
+        learning_rate=learning_rate,
+        warmup_steps=warmup_steps,
+    )
     optimizer_arguments = {
-        "name": optimizer,
-        "peak_rate": learning_rate,
+        "name": recipe.optimizer,
+        "peak_rate": recipe.learning_rate,
         "steps": steps,
-        "warmup_steps": warmup_steps,
+        "warmup_steps": recipe.warmup_steps,
         "weight_decay": weight_decay,
+        "clip_norm": clip_norm,
+        "accumulate": others["accumulate"],
+        "ema_momentum": ema_momentum,
     }
     make_optimizer(**optimizer_arguments)
     return RunSettings(
@@ -137,6 +165,7 @@ def resolve_settings(
         spans=spans,
         backbone=backbone,
         optimizer=optimizer_arguments,
+        recipe=recipe,
         evaluation_every=evaluation_every or max(1, min(1000, steps // 10)),
         **others,
     )
@@ -151,7 +180,7 @@ def check_counts(**counts):
             )
 
 
-def _backbone_arguments(size, config, vocabulary_size, dtype):
+def _backbone_arguments(size, config, vocabulary_size):
     if size is not None and config is not None:
         raise ValueError(
             "Both a `size` and a `config` were given. Received: "
@@ -170,9 +199,23 @@ def _backbone_arguments(size, config, vocabulary_size, dtype):
         elif isinstance(config, dict):
             config = AlbertConfig(**config)
         arguments = config.backbone_arguments(vocabulary_size)
-    if dtype is not None:
-        arguments["dtype"] = dtype
     return arguments
+
+
+def _check_parts(spans, parts):
+    for span in spans:
+        if span.batch_size % parts:
+            fitting = [
+                size
+                for size in range(1, span.batch_size + 1)
+                if span.batch_size % size == 0
+            ]
+            nearest = min(fitting, key=lambda size: abs(size - parts))
+            raise ValueError(
+                f"`accumulate` must divide the batch. Received: batches of "
+                f"{span.batch_size}, accumulate={parts}. Take "
+                f"accumulate={nearest}."
+            )
 
 
 def _check_sizes(arguments, sequence_length):

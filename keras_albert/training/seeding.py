@@ -38,20 +38,24 @@ def seed_dropout(model, seed):
         model: `keras.Model`.
         seed: int.
     """
-    generators = [
-        layer.seed_generator
-        for layer in _all_layers(model)
-        if isinstance(
-            getattr(layer, "seed_generator", None), keras.random.SeedGenerator
-        )
-    ]
-    for index, generator in enumerate(generators):
+    for index, generator in enumerate(dropout_generators(model)):
         draw = np.random.default_rng([seed, _DROPOUT_STREAM, index])
         value = int(draw.integers(2**31))
         generator.state.assign([value, 0])
         # Without it Keras's PyTorch backend ignores the state and draws from
         # torch's global generator.
         generator._initial_seed = value
+
+
+def dropout_generators(model):
+    """Returns the seed generator of every dropout in `model`, in its order."""
+    return [
+        layer.seed_generator
+        for layer in _all_layers(model)
+        if isinstance(
+            getattr(layer, "seed_generator", None), keras.random.SeedGenerator
+        )
+    ]
 
 
 def truncated_normal(generator, shape):

@@ -23,6 +23,7 @@ import statistics
 from keras_albert.data.whole_files import write_atomically
 from keras_albert.training.callbacks import StepCallback
 from keras_albert.training.callbacks import TrainingDiverged
+from keras_albert.training.step_metrics import step_values
 
 RECENT_STEPS = 10
 MEMORY_STEPS = 100
@@ -88,28 +89,25 @@ class Watchdog(StepCallback):
         self.warmup_steps = warmup_steps
         self.last_checkpoint = last_checkpoint
         self.on_alarm = on_alarm
-        self._steps_of_interval = RunningMean()
         self._memory = collections.deque(maxlen=MEMORY_STEPS + RECENT_STEPS)
         self._has_jumped = False
 
-    def on_epoch_begin(self, epoch, logs=None):
-        """Keras starts its averages anew."""
-        self._steps_of_interval = RunningMean()
-
     def on_train_batch_end(self, batch, logs=None):
-        """Looks at the loss of the step."""
-        super().on_train_batch_end(batch, logs)
-        logs = logs or {}
-        if not all(math.isfinite(float(value)) for value in logs.values()):
+        """Stops where a loss is no number."""
+        if not all(math.isfinite(float(v)) for v in (logs or {}).values()):
             raise TrainingDiverged(
                 "The loss is not a finite number",
-                self.step,
+                self.step + 1,
                 self.last_checkpoint(),
             )
-        if "masked_lm_loss" not in logs:
+        super().on_train_batch_end(batch, logs)
+
+    def on_step_end(self, logs):
+        """Looks at the loss of the step."""
+        loss = step_values(logs).get("masked_lm_loss")
+        if loss is None:
             return
-        mean = float(logs["masked_lm_loss"])
-        self._memory.append(self._steps_of_interval.newest(mean))
+        self._memory.append(loss)
         self._look_for_jump()
         if self.step >= self.warmup_steps + MEMORY_STEPS:
             self._look_at_log_vocabulary()
@@ -196,26 +194,6 @@ def read_alarms(path, step):
         return []
     rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
     return [Alarm(**row) for row in rows if row["step"] <= step]
-
-
-class RunningMean:
-    """Recovers the newest value from a mean that Keras keeps since a start.
-
-    >>> mean = RunningMean()
-    >>> mean.newest(4.0), mean.newest(5.0), mean.newest(4.0)
-    (4.0, 6.0, 2.0)
-    """
-
-    def __init__(self):
-        self._count = 0
-        self._mean = 0.0
-
-    def newest(self, mean):
-        """Returns the value that moved the mean to `mean`."""
-        value = mean * (self._count + 1) - self._mean * self._count
-        self._count += 1
-        self._mean = mean
-        return value
 
 
 def split_memory(memory):

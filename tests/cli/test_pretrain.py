@@ -36,15 +36,19 @@ def test_defaults_reach_the_library(run_command, replace):
         "tokenizer": Path("spiece.model"),
         "data": None,
         "output": Path("pretrained"),
-        "steps": 5000,
+        "steps": None,
         "size": None,
         "config": None,
+        "recipe": None,
         "batch_size": 32,
+        "accumulate": 1,
         "sequence_length": None,
         "phases": None,
-        "optimizer": "adamw",
+        "optimizer": None,
         "learning_rate": None,
         "warmup_steps": None,
+        "clip_norm": 1.0,
+        "ema_momentum": None,
         "objective": "sop",
         "sentence_order_weight": 1.0,
         "evaluation_corpus": None,
@@ -52,8 +56,12 @@ def test_defaults_reach_the_library(run_command, replace):
         "held_out_share": 0.02,
         "evaluation_every": None,
         "evaluation_passes": 1,
+        "checkpoint_every": None,
         "dtype": None,
+        "unroll": None,
+        "remat": None,
         "seed": 0,
+        "tensorboard": False,
     }
 
 
@@ -81,6 +89,8 @@ def test_options_reach_the_library(run_command, replace):
         *("pretrain", *REQUIRED, "--size", "albert_base", "--steps", 7),
         *("--optimizer", "lamb", "--dtype", "mixed_bfloat16", "--seed", 3),
         *("--evaluation-corpus", "c.txt", "d.txt", "--objective", "none"),
+        *("--recipe", "published", "--accumulate", 4, "--ema-momentum", 0.9),
+        *("--clip-norm", 0.5, "--remat", "--loop", "--tensorboard"),
     )
 
     options = pretrain.options
@@ -91,6 +101,13 @@ def test_options_reach_the_library(run_command, replace):
     assert options["seed"] == 3
     assert options["evaluation_corpus"] == ["c.txt", "d.txt"]
     assert options["objective"] == "none"
+    assert options["recipe"] == "published"
+    assert options["accumulate"] == 4
+    assert options["ema_momentum"] == 0.9
+    assert options["clip_norm"] == 0.5
+    assert options["remat"] is True
+    assert options["unroll"] is False
+    assert options["tensorboard"] is True
 
 
 def test_report_names_floor_gain_and_files(run_command, replace):

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from keras_albert.training import callbacks
+from keras_albert.training import state_files
 
 pytestmark = pytest.mark.every_backend
 
@@ -43,7 +44,7 @@ def test_only_the_last_and_the_best_state_stay(model, tmp_path):
     fit(model, [checkpoints], steps=6)
 
     assert steps_in(tmp_path) == [6, 10]
-    assert callbacks.last_checkpoint(tmp_path)[0] == 10
+    assert state_files.last_state(tmp_path)[0] == 10
 
 
 def test_a_restored_state_has_moments_and_iteration(model, tmp_path):
@@ -52,8 +53,8 @@ def test_a_restored_state_has_moments_and_iteration(model, tmp_path):
     other = keras.models.clone_model(model)
     other.compile(keras.optimizers.Adam(0.1), loss="mse", jit_compile=False)
 
-    step, path = callbacks.last_checkpoint(tmp_path)
-    callbacks.restore_checkpoint(other, path)
+    step, path = state_files.last_state(tmp_path)
+    state_files.restore_state(other, path)
 
     assert step == int(other.optimizer.iterations) == 4
     fit(model, [])
@@ -65,7 +66,7 @@ def test_a_restored_state_has_moments_and_iteration(model, tmp_path):
 
 
 def test_an_empty_folder_has_no_checkpoint(tmp_path):
-    assert callbacks.last_checkpoint(tmp_path / "none") == (0, None)
+    assert state_files.last_state(tmp_path / "none") == (0, None)
 
 
 def test_records_hold_step_rate_and_time_and_go_on_counting(model):
@@ -82,6 +83,35 @@ def test_records_hold_step_rate_and_time_and_go_on_counting(model):
     assert history[1]["learning_rate"] == pytest.approx(0.1)
     assert history[1]["seconds"] >= 100.0
     assert seen == [2, 3]
+
+
+def test_a_record_takes_means_over_steps_and_no_single_step(model):
+    """The mean of a resumed interval is over all its steps."""
+    history = []
+    recorder = callbacks.HistoryRecorder(
+        history, step_means=lambda: {"loss": 8.0}
+    )
+    recorder.set_model(model)
+
+    recorder.on_epoch_end(0, {"loss": 1.0, "a_step_loss": 5.0, "val_loss": 2.0})
+
+    assert history[0]["loss"] == 8.0
+    assert history[0]["val_loss"] == 2.0
+    assert "a_step_loss" not in history[0]
+
+
+def test_a_step_is_an_update_however_many_batches_it_takes(tmp_path):
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    optimizer = keras.optimizers.SGD(0.1, gradient_accumulation_steps=3)
+    model.compile(optimizer, loss="mse", jit_compile=False)
+    checkpoints = callbacks.Checkpoints(tmp_path, [], every=2)
+
+    fit(model, [checkpoints], steps=18)
+
+    assert checkpoints.step == 6
+    assert steps_in(tmp_path) == [6]
+    assert callbacks.batches_per_step(optimizer) == 3
+    assert callbacks.batches_per_step(keras.optimizers.SGD()) == 1
 
 
 class PressCtrlC(keras.callbacks.Callback):
@@ -149,29 +179,8 @@ def test_sigterm_saves_like_ctrl_c(model, tmp_path):
     with pytest.raises(callbacks.TrainingInterrupted):
         fit(model, [checkpoints, stop, Terminate()])
 
-    assert callbacks.last_checkpoint(tmp_path)[0] == 2
+    assert state_files.last_state(tmp_path)[0] == 2
     assert signal.getsignal(signal.SIGTERM) is before
-
-
-@pytest.mark.parametrize("harm", ["cut", "altered", "no proof"])
-def test_a_damaged_checkpoint_gives_way_to_the_one_before(
-    model, tmp_path, harm
-):
-    history = [{"step": 1, "val_loss": 0.0}]  # step 1 is the best, so it stays
-    fit(model, [callbacks.Checkpoints(tmp_path, history, 1)], steps=3)
-    step, path = callbacks.last_checkpoint(tmp_path)
-    assert step == 3
-
-    if harm == "cut":
-        path.write_bytes(path.read_bytes()[:-9])
-    elif harm == "altered":
-        content = bytearray(path.read_bytes())
-        content[len(content) // 2] ^= 1
-        path.write_bytes(content)
-    else:
-        path.with_name(path.name + ".sha256").unlink()
-
-    assert callbacks.last_checkpoint(tmp_path)[0] == 1
 
 
 def test_a_state_that_is_not_finite_is_never_saved(model, tmp_path):

@@ -85,6 +85,7 @@ def test_the_folder_holds_model_tokenizer_and_curves(finished, tokenizer):
         "history.jsonl",
         "preset",
         "run.json",
+        "steps.jsonl",
     }
     model = load_pretrained(folder)
     assert model.preprocessor.tokenizer.fingerprint() == tokenizer.fingerprint()

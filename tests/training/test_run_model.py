@@ -1,9 +1,10 @@
 import types
 
-import keras
 import numpy as np
 import pytest
 
+from keras_albert.training.lamb import Lamb
+from keras_albert.training.micro_batches import PartialCrossEntropy
 from keras_albert.training.run_model import make_run_model
 
 
@@ -16,6 +17,7 @@ def settings(tiny_config):
         seed=5,
         sentence_order_weight=0.5,
         jit_compile=False,
+        accumulate=1,
     )
 
 
@@ -24,6 +26,17 @@ def test_the_model_is_drawn_from_the_seed_alone(settings, tokenizer):
 
     for a, b in zip(one.variables, two.variables, strict=True):
         np.testing.assert_array_equal(a, b)
-    assert isinstance(one.optimizer, keras.optimizers.Lamb)
+    assert isinstance(one.optimizer, Lamb)
     assert one.preprocessor.sequence_length == 16
     assert one.preprocessor.tokenizer is tokenizer
+
+
+def test_parts_of_batches_are_summed_and_updates_counted(settings, tokenizer):
+    settings.accumulate = settings.optimizer["accumulate"] = 4
+
+    model = make_run_model(settings, tokenizer)
+
+    assert model.optimizer.gradient_accumulation_steps == 4
+    assert float(model.optimizer._learning_rate(39)) == pytest.approx(0.025)
+    losses = model._compile_loss._user_loss.values()
+    assert all(isinstance(loss, PartialCrossEntropy) for loss in losses)

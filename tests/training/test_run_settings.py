@@ -11,14 +11,20 @@ def resolve(documents, tokenizer, tiny_config):
             "steps": 6,
             "size": None,
             "config": tiny_config,
+            "recipe": None,
             "batch_size": 8,
+            "accumulate": 1,
             "sequence_length": 16,
             "phases": None,
-            "optimizer": "adamw",
+            "optimizer": None,
             "learning_rate": None,
             "warmup_steps": None,
             "weight_decay": 0.01,
+            "clip_norm": 1.0,
+            "ema_momentum": None,
             "dtype": None,
+            "unroll": None,
+            "remat": None,
             "objective": "sop",
             "sentence_order_weight": 1.0,
             "seed": 0,
@@ -26,6 +32,7 @@ def resolve(documents, tokenizer, tiny_config):
             "evaluation_passes": 1,
             "checkpoint_every": None,
             "jit_compile": "auto",
+            "tensorboard": False,
         }
         sources = TextSources(documents, tokenizer)
         return resolve_settings(sources, **{**arguments, **changes})
@@ -48,6 +55,16 @@ def test_evaluations_are_at_most_a_thousand_steps_apart(resolve):
     assert resolve(steps=5).evaluation_every == 1
 
 
+def test_a_published_size_is_pretrained_as_published(resolve):
+    settings = resolve(size="albert_base", config=None, steps=None)
+
+    assert settings.steps == 125_000 * 4096 // 8
+    assert settings.spans[-1].stop == settings.steps
+    assert settings.optimizer["name"] == "lamb"
+    assert settings.optimizer["warmup_steps"] == 3125 * 4096 // 8
+    assert settings.recipe.name == "published"
+
+
 def test_every_setting_that_changes_numbers_is_described(resolve):
     """What is not described could differ when a run is continued."""
     before = resolve().describe()
@@ -59,6 +76,11 @@ def test_every_setting_that_changes_numbers_is_described(resolve):
         "learning_rate": 0.5,
         "warmup_steps": 2,
         "weight_decay": 0.5,
+        "clip_norm": 0.5,
+        "ema_momentum": 0.5,
+        "accumulate": 2,
+        "unroll": False,
+        "remat": True,
         "dtype": "mixed_bfloat16",
         "objective": "none",
         "sentence_order_weight": 0.5,
@@ -74,6 +96,8 @@ def test_every_setting_that_changes_numbers_is_described(resolve):
     "changes, message",
     [
         ({"steps": 0}, "`steps` must be at least 1"),
+        ({"accumulate": 3}, "Take accumulate=2"),
+        ({"recipe": "mine"}, "published, small"),
         ({"batch_size": 0}, "batch_size=0"),
         ({"optimizer": "sgd"}, "adamw, lamb"),
         ({"sequence_length": 33}, "only 32 positions"),

@@ -1,0 +1,99 @@
+"""The optimizers of a run, with everything counted in updates.
+
+Keras moves the average of the weights at every batch, also at those that only
+add to an update, and writes it over the weights at the end of every `fit`,
+which would stop a run that calls `fit` once per interval. Here the average
+moves once per update and stays beside the weights; see `averaging`.
+"""
+
+import keras
+from keras import ops
+
+from keras_albert.training.lamb import Lamb
+from keras_albert.training.replica_gradients import AdamW
+
+
+class PerUpdate:
+    """Mixin before a Keras optimizer.
+
+    Attributes:
+        gradient_norm: scalar float32 `keras.Variable`: the norm over all
+            gradients of the last update, before clipping.
+    """
+
+    def build(self, variables):
+        """Creates the variables."""
+        if self.built:
+            return
+        self.gradient_norm = self.add_variable(
+            shape=(),
+            dtype="float32",
+            initializer="zeros",
+            aggregation="none",
+            name="gradient_norm",
+        )
+        super().build(variables)
+
+    def _clip_gradients(self, grads):
+        grads = [_dense(gradient) for gradient in grads]
+        if _is_one_device():
+            squares = [ops.sum(ops.square(g)) for g in grads]
+            self.gradient_norm.assign(ops.sqrt(sum(squares)))
+        return super()._clip_gradients(grads)
+
+    def _update_model_variables_moving_average(self, trainable_variables):
+        if not self.use_ema:
+            return
+        # The iteration is counted after this: 0 during the first update.
+        step = ops.cast(self._iterations, "int32") + 1
+        is_update = step % (self.gradient_accumulation_steps or 1) == 0
+        is_first = step <= (self.gradient_accumulation_steps or 1)
+        kept = ops.where(is_update, self.ema_momentum, 1.0)
+        kept = ops.where(is_first, 0.0, kept)
+        for variable, average in zip(
+            trainable_variables,
+            self._model_variables_moving_average,
+            strict=True,
+        ):
+            share = ops.cast(1.0 - kept, variable.dtype)
+            average.assign(average + share * (variable - average))
+
+    def finalize_variable_values(self, var_list):
+        """Leaves the weights alone."""
+
+
+@keras.saving.register_keras_serializable("keras_albert")
+class RunLamb(PerUpdate, Lamb):
+    """`Lamb` with the average and the gradient's norm of a run."""
+
+
+class RunAdamW(PerUpdate, AdamW):
+    """`AdamW` with the same."""
+
+
+def inner_optimizer(optimizer):
+    """Returns the optimizer inside Keras's loss scaling, or itself."""
+    return getattr(optimizer, "inner_optimizer", optimizer)
+
+
+def _dense(gradient):
+    """Adds up what TensorFlow gives as slices of an embedding, one per id.
+
+    Keras squares the slices of an id that comes twice one by one, so that its
+    norm, and what it clips to, are not those of the gradient.
+    """
+    if keras.backend.backend() != "tensorflow":
+        return gradient
+    import tensorflow as tf
+
+    return tf.convert_to_tensor(gradient)
+
+
+def _is_one_device():
+    """Replicas of `tf.distribute` cannot assign to one variable here."""
+    if keras.backend.backend() != "tensorflow":
+        return True
+    import tensorflow as tf
+
+    context = tf.distribute.get_replica_context()
+    return context is not None and context.num_replicas_in_sync == 1

@@ -1,0 +1,139 @@
+"""The callbacks of a run: what watches, records, saves and shows it."""
+
+from keras_albert.training import callbacks as run_callbacks
+from keras_albert.training.averaging import EvaluateAverage
+from keras_albert.training.curves import plot_curves
+from keras_albert.training.curves import write_history
+from keras_albert.training.distribution import Distribution
+from keras_albert.training.run_costs import RunCosts
+from keras_albert.training.state_files import last_state
+from keras_albert.training.step_log import StepLog
+from keras_albert.training.step_log import read_steps
+from keras_albert.training.tensorboard import TensorBoardLog
+from keras_albert.training.watchdog import Watchdog
+from keras_albert.training.watchdog import write_alarms
+
+
+def make_callbacks(
+    settings,
+    evaluation,
+    folder,
+    record,
+    progress=None,
+    clock=None,
+    distribution=None,
+):
+    """Returns the callbacks of a run, in their order.
+
+    Args:
+        settings: `RunSettings`.
+        evaluation: `RunEvaluation`.
+        folder: `RunFolder`.
+        record: `RunRecord`. Grows with the run.
+        progress: `rich.progress.Progress`, optional.
+        clock: `WaitClock`, optional.
+        distribution: `Distribution`. Defaults to one device.
+    """
+    distribution = distribution or Distribution()
+    start_step = record.start_step
+
+    def show(history):
+        write_history(history, folder.history)
+        write_history(history, folder.history_table)
+        plot_curves(history, folder.curves, evaluation.masked_lm_floor)
+
+    steps = StepLog(
+        folder.steps,
+        RunCosts(settings.spans, settings.backbone),
+        sentence_order_weight=settings.sentence_order_weight,
+        clock=clock,
+        start_step=start_step,
+    )
+    steps.open(record.last_evaluation)
+    checkpoints = run_callbacks.Checkpoints(
+        folder.checkpoints,
+        record.history,
+        settings.checkpoint_every,
+        start_step=start_step,
+        whole_weights=distribution.whole_weights,
+    )
+    made = [
+        EvaluateAverage(),
+        steps,
+        _make_watchdog(settings, evaluation, folder, record, progress),
+        run_callbacks.HistoryRecorder(
+            record.history, show, start_step, steps.interval_means
+        ),
+        checkpoints,
+        run_callbacks.StopOnInterrupt(
+            checkpoints, start_step, distribution.agree
+        ),
+    ]
+    if settings.tensorboard:
+        board = TensorBoardLog(
+            folder.tensorboard,
+            steps,
+            record.history,
+            read_steps(folder.steps),
+            start_step,
+        )
+        made.insert(-2, board)
+    if progress is not None:
+        bar = run_callbacks.ProgressBar(
+            progress,
+            settings.steps,
+            "pretraining",
+            start_step,
+            lambda _: describe_step(steps.latest),
+        )
+        made.insert(2, bar)
+    return made
+
+
+def show_recipe(recipe, console):
+    """Prints how the figures of a run came about.
+
+    Args:
+        recipe: `Recipe`.
+        console: `rich.console.Console`.
+    """
+    for line in recipe.reasons:
+        console.print(line, style="dim", highlight=False)
+    for line in recipe.warnings:
+        console.print(line, style="yellow", highlight=False)
+
+
+def describe_step(record):
+    """Returns a short text about a record of `StepLog`, for a progress bar.
+
+    Example:
+
+    >>> describe_step({"masked_lm_loss": 2.345, "tokens_per_second": 5120.4})
+    'MLM loss 2.35, 5,120 tokens/s'
+    """
+    parts = [f"MLM loss {record.get('masked_lm_loss', float('nan')):.2f}"]
+    if "sentence_order_accuracy" in record:
+        parts.append(f"SOP accuracy {record['sentence_order_accuracy']:.0%}")
+    parts.append(f"{record.get('tokens_per_second', 0.0):,.0f} tokens/s")
+    return ", ".join(parts)
+
+
+def _make_watchdog(settings, evaluation, folder, record, progress):
+    def on_alarm(alarm):
+        write_alarms(record.alarms, folder.alarms)
+        if progress is not None:
+            progress.console.print(
+                f"Step {alarm.step}: {alarm.message}", style="yellow"
+            )
+
+    return Watchdog(
+        record.alarms,
+        vocabulary_size=settings.backbone["vocabulary_size"],
+        masked_lm_floor=evaluation.masked_lm_floor,
+        num_pairs=evaluation.num_pairs,
+        steps=settings.steps,
+        warmup_steps=settings.recipe.warmup_steps,
+        last_checkpoint=lambda: last_state(folder.checkpoints)[1],
+        on_alarm=on_alarm,
+        start_step=record.start_step,
+    )

@@ -1,0 +1,125 @@
+"""The state of a run in one file, whole or not there, to go on from exactly.
+
+    step-00000123.weights.h5          weights, moments, averages, iteration,
+                                      loss scale, and the state of each dropout
+    step-00000123.weights.h5.sha256   proves it whole
+
+Keras's own weights file lacks the dropouts: a run resumed from it drops other
+units than the undisturbed run.
+"""
+
+import hashlib
+from pathlib import Path
+
+import h5py
+import numpy as np
+from keras import ops
+
+from keras_albert.data.whole_files import remove_leftovers
+from keras_albert.data.whole_files import replace_atomically
+from keras_albert.data.whole_files import write_atomically
+from keras_albert.training.seeding import dropout_generators
+
+STATE_NAME = "step-{:08d}.weights.h5"
+_DROPOUT = "dropout_states"
+
+
+def save_state(model, folder, step, check=None):
+    """Writes the state of a compiled model.
+
+    Args:
+        model: compiled `keras.Model`.
+        folder: path. Made if it is missing.
+        step: int. Gives the file its name.
+        check: function called before the file gets its name; what it raises
+            leaves no file. Optional.
+
+    Returns:
+        The path of the file.
+    """
+    path = Path(folder) / STATE_NAME.format(step)
+    with replace_atomically(path) as temporary:
+        model.save_weights(temporary)
+        # After saving, which brings JAX's state back into the variables.
+        if check is not None:
+            check()
+        with h5py.File(temporary, "a") as file:
+            file[_DROPOUT] = _dropout_states(model)
+        # Before the renaming: a state never lacks its proof.
+        write_atomically(
+            _proof_of(path), f"{_sha256(temporary)}  {path.name}\n"
+        )
+    return path
+
+
+def restore_state(model, path):
+    """Brings a compiled model to the state in a file.
+
+    Args:
+        model: compiled `keras.Model` of the same architecture and optimizer.
+        path: path of a state.
+
+    Raises:
+        ValueError: if the state is of a model with other dropouts.
+    """
+    # Without its slots the optimizer would be skipped without a word.
+    model.optimizer.build(model.trainable_variables)
+    model.load_weights(path)
+    with h5py.File(path) as file:
+        states = file[_DROPOUT][:]
+    generators = dropout_generators(model)
+    if len(states) != len(generators):
+        raise ValueError(
+            f"{path} holds the state of {len(states)} dropouts, the model has "
+            f"{len(generators)}. Go on with the model that the run began with."
+        )
+    for generator, state in zip(generators, states, strict=True):
+        generator.state.assign(state)
+
+
+def last_state(folder):
+    """Returns `(step, path)` of the newest whole state, or `(0, None)`.
+
+    One whose content does not match its proof, as after a full disk or a
+    failing one, is passed over for the one before it.
+    """
+    for path in sorted(Path(folder).glob("step-*.weights.h5"), reverse=True):
+        if _is_whole(path):
+            return int(path.name.split("-")[1].split(".")[0]), path
+    return 0, None
+
+
+def remove_state(path):
+    """Removes a state and its proof."""
+    path.unlink()
+    _proof_of(path).unlink(missing_ok=True)
+
+
+def tidy_states(folder):
+    """Removes what a killed process left: half a state, a proof of nothing."""
+    remove_leftovers(folder)
+    for proof in Path(folder).glob("step-*.sha256"):
+        if not proof.with_suffix("").is_file():
+            proof.unlink()
+
+
+def _dropout_states(model):
+    states = [
+        ops.convert_to_numpy(generator.state.value)
+        for generator in dropout_generators(model)
+    ]
+    return np.asarray(states, "int64").reshape(len(states), 2)
+
+
+def _is_whole(path):
+    proof = _proof_of(path)
+    return proof.is_file() and proof.read_text().split()[0] == _sha256(path)
+
+
+def _proof_of(path):
+    return path.with_name(f"{path.name}.sha256")
+
+
+def _sha256(path):
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,133 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_albert.models.backbone import AlbertBackbone
+from keras_albert.models.pretrainer import AlbertPretrainer
+from keras_albert.training.micro_batches import PartialCrossEntropy
+from keras_albert.training.micro_batches import TargetAccuracy
+from keras_albert.training.micro_batches import split_batches
+from keras_albert.training.seeding import dropout_generators
+from keras_albert.training.seeding import seed_dropout
+from keras_albert.training.seeding import seed_weights
+
+HEADS = ("masked_lm", "sentence_order")
+
+
+def make_batch(batch_size=8, length=6, predictions=3):
+    """Very unequal halves: one target in the first, many in the second."""
+    draw = np.random.default_rng(0)
+    weights = np.zeros((batch_size, predictions), "float32")
+    weights[0, 0] = 1.0
+    weights[batch_size // 2 :] = 1.0
+    shape = batch_size, length
+    inputs = {
+        "token_ids": draw.integers(1, 11, shape).astype("int32"),
+        "segment_ids": draw.integers(0, 2, shape).astype("int32"),
+        "padding_mask": np.ones(shape, "int32"),
+        "mask_positions": draw.integers(
+            0, length, (batch_size, predictions)
+        ).astype("int32"),
+    }
+    targets = {
+        "masked_lm": draw.integers(0, 11, weights.shape).astype("int32"),
+        "sentence_order": draw.integers(0, 2, batch_size).astype("int32"),
+    }
+    orders = np.ones(batch_size, "float32")
+    orders[-3:] = 0.0
+    return inputs, targets, {"masked_lm": weights, "sentence_order": orders}
+
+
+def step_of(dataset, parts, dropout=0.0, advance=0):
+    """Returns what one update of plain gradient descent takes off."""
+    backbone = AlbertBackbone(
+        11, 1, 2, 3, 8, 13, hidden_dropout=dropout, attention_dropout=dropout
+    )
+    model = AlbertPretrainer(backbone)
+    seed_weights(model.trainable_variables, 1, stddev=0.3)
+    seed_dropout(model, 2)
+    for generator in dropout_generators(model):
+        key, count = keras.ops.convert_to_numpy(generator.state.value)
+        generator.state.assign([key, count + advance])
+    loss = {head: PartialCrossEntropy() for head in HEADS}
+    model.compile(
+        keras.optimizers.SGD(
+            1.0, gradient_accumulation_steps=parts if parts > 1 else None
+        ),
+        loss="auto" if parts == 0 else loss,
+        weighted_metrics=[],
+        jit_compile=keras.backend.backend() == "jax",
+    )
+    before = model.get_weights()
+    keras.Model.fit(model, dataset, shuffle=False, verbose=0)
+    return [a - b for a, b in zip(before, model.get_weights(), strict=True)]
+
+
+def dataset_of(batch):
+    return tf.data.Dataset.from_tensors(batch)
+
+
+@pytest.mark.every_backend
+def test_parts_make_the_update_of_the_whole_batch():
+    """Gradients of all weights, though the targets lie very unevenly."""
+    whole = step_of(dataset_of(make_batch()), parts=0)
+    parts = step_of(split_batches(dataset_of(make_batch()), 4), parts=4)
+
+    for ours, expected in zip(parts, whole, strict=True):
+        np.testing.assert_allclose(ours, expected, atol=2e-6)
+
+
+@pytest.mark.every_backend
+def test_with_dropout_each_part_draws_on():
+    """The mean of both parts' gradients, the second with the next masks."""
+    parts = list(split_batches(dataset_of(make_batch()), 2))
+    first, second = (tf.data.Dataset.from_tensors(part) for part in parts)
+
+    both = step_of(first.concatenate(second), 2, dropout=0.3)
+    alone = step_of(first, 1, dropout=0.3)
+    later = step_of(second, 1, dropout=0.3, advance=1)
+
+    for ours, one, two in zip(both, alone, later, strict=True):
+        np.testing.assert_allclose(ours, (one + two) / 2, atol=2e-6)
+
+
+def test_weights_are_divided_by_those_of_the_whole_batch():
+    batch = make_batch()
+    parts = list(split_batches(dataset_of(batch), 2).as_numpy_iterator())
+
+    assert len(parts) == 2
+    for index in (0, 1, 2):
+        for name, whole in batch[index].items():
+            joined = np.concatenate([part[index][name] for part in parts])
+            if index == 2:
+                whole = whole * 2 / whole.sum()
+            np.testing.assert_allclose(joined, whole, rtol=1e-6)
+
+
+def test_a_batch_without_targets_stays_at_zero():
+    batch = make_batch()
+    batch[2]["sentence_order"][:] = 0.0
+
+    (part,) = split_batches(dataset_of(batch), 1).as_numpy_iterator()
+
+    assert not part[2]["sentence_order"].any()
+
+
+def test_the_number_of_batches_is_known():
+    endless = dataset_of(make_batch()).repeat()
+
+    assert (
+        split_batches(endless, 4).cardinality() == tf.data.INFINITE_CARDINALITY
+    )
+    assert split_batches(endless.take(3), 4).cardinality() == 12
+    shape = split_batches(endless, 4).element_spec[0]["token_ids"].shape
+    assert shape == (2, 6)
+
+
+def test_accuracy_counts_every_target_alike():
+    metric = TargetAccuracy()
+    metric.update_state([0, 1], [[2.0, 1.0], [2.0, 1.0]], [0.5, 0.5])
+    metric.update_state([1, 1], [[1.0, 2.0], [1.0, 2.0]], [0.1, 0.0])
+
+    assert float(metric.result()) == pytest.approx(2 / 3)
