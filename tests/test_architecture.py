@@ -42,6 +42,7 @@ TENSORFLOW_MODULES = {
     "keras_albert/data/shard_reading.py",
     "keras_albert/export/fresh_process.py",
     "keras_albert/export/served_model.py",
+    "keras_albert/training/tensorflow_distribution.py",
     "keras_albert/serving/loaded_model.py",
     "keras_albert/serving/warm_up.py",
 }

@@ -7,6 +7,7 @@ whose code no longer runs are computed in NumPy from the file.
 import contextlib
 import importlib.util
 
+import keras
 import numpy as np
 from keras import ops
 
@@ -70,6 +71,44 @@ def outputs_of(opened, inputs, folder):
     return numpy_outputs(opened, inputs), "NumPy, from the file"
 
 
+def answers_there(converted, inputs, expected, epsilon):
+    """What the source's outputs become where the head has one epsilon.
+
+    keras-hub's masked language head normalises with an epsilon of its own, the
+    other formats' with that of their encoder. The weights are the same; the
+    scores are not quite, by a difference that is known before it is written.
+
+    Args:
+        converted: `Converted`.
+        inputs: as of `check_inputs`.
+        expected: dict of arrays, the source's outputs.
+        epsilon: float. The head's in the format that is written.
+
+    Returns:
+        `(expected, check, notes)`: the outputs to be expected there; the
+        difference between the source and ours as it is; and a sentence that
+        says what changes, if anything does.
+    """
+    head = getattr(converted.model, "masked_lm_head", None)
+    new = set(converted.report.new_heads)
+    if head is None or "masked_lm" in new or "masked_lm" not in expected:
+        return expected, {}, []
+    if head.layer_norm_epsilon == epsilon:
+        return expected, {}, []
+    mask = inputs["padding_mask"]
+    ours = _our_outputs(converted.model, inputs, new)
+    check = differences(ours, expected, mask)
+    with _head_epsilon(head, epsilon):
+        there = _our_outputs(converted.model, inputs, new)
+    lost = differences({"masked_lm": there["masked_lm"]}, ours, mask)
+    note = (
+        "The masked language head normalises with an epsilon of "
+        f"{head.layer_norm_epsilon:g} here, and of {epsilon:g} and no other "
+        f"there: its scores change by {lost['masked_lm']:.1e} on the sample."
+    )
+    return {**expected, "masked_lm": there["masked_lm"]}, check, [note]
+
+
 def differences(ours, theirs, padding_mask):
     """Returns the greatest difference of each output that both have.
 
@@ -94,6 +133,19 @@ def differences(ours, theirs, padding_mask):
     return found
 
 
+@contextlib.contextmanager
+def _without_gradients():
+    """Keeps PyTorch from holding every intermediate result."""
+    if keras.backend.backend() != "torch":
+        yield
+        return
+    import torch
+
+    with torch.no_grad():
+        yield
+
+
+@_without_gradients()
 def _our_outputs(model, inputs, new):
     backbone = getattr(model, "backbone", model)
     outputs = {**backbone(inputs)}
@@ -109,12 +161,22 @@ def _our_outputs(model, inputs, new):
     return {k: ops.convert_to_numpy(v) for k, v in outputs.items()}
 
 
+@contextlib.contextmanager
+def _head_epsilon(head, epsilon):
+    original, head.layer_norm.epsilon = head.layer_norm.epsilon, epsilon
+    try:
+        yield
+    finally:
+        head.layer_norm.epsilon = original
+
+
 def _logits(model, pooled):
     """The classifier's scores before its activation."""
     dense = model.logits
     return ops.matmul(ops.cast(pooled, "float32"), dense.kernel) + dense.bias
 
 
+@_without_gradients()
 def _keras_hub_outputs(source, inputs):
     model = source.weights.model
     outputs = {**getattr(model, "backbone", model)(inputs)}

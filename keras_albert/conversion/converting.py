@@ -6,15 +6,17 @@ from pathlib import Path
 
 from keras_albert.conversion.archives import is_archive
 from keras_albert.conversion.archives import unpacked
+from keras_albert.conversion.checking import answers_there
 from keras_albert.conversion.checking import check_inputs
 from keras_albert.conversion.checking import differences
 from keras_albert.conversion.checking import outputs_of
 from keras_albert.conversion.destination import writing_folder
-from keras_albert.conversion.google import write_google
+from keras_albert.conversion.google_writing import write_google
 from keras_albert.conversion.hub import is_hub_name
 from keras_albert.conversion.hub import local_folder
-from keras_albert.conversion.hugging_face import write_hugging_face
-from keras_albert.conversion.keras_hub import write_keras_hub
+from keras_albert.conversion.hugging_face_writing import write_hugging_face
+from keras_albert.conversion.keras_hub import HEAD_EPSILON
+from keras_albert.conversion.keras_hub_writing import write_keras_hub
 from keras_albert.conversion.opening import open_source
 from keras_albert.conversion.presets import write_preset
 from keras_albert.conversion.presets import write_provenance
@@ -95,13 +97,20 @@ def _convert(path, name, folder, to, tokenizer, tolerance, seed):
         opened if isinstance(opened, Converted) else load(opened, seed=seed)
     )
     del opened
+    report = converted.report
+    expected, check, notes = answers_there(
+        converted, inputs, expected, _head_epsilon(converted.model, to)
+    )
+    report.notes += notes
     _write(converted, folder, to)
     converted = _without_model(converted)
     gc.collect()
-    report = converted.report
     reopened = open_source(folder)
     written, writer = outputs_of(reopened, inputs, folder)
     report.check = differences(written, expected, inputs["padding_mask"])
+    for name, difference in check.items():
+        if name in report.check:
+            report.check[name] = max(report.check[name], difference)
     report.notes.append(f"Compared: {runner} with the outcome in {writer}.")
     _check(report, tolerance)
     if converted.tokenizer is not None and reopened.tokenizer is not None:
@@ -129,7 +138,7 @@ def _write(converted, folder, to):
     if to == "preset":
         write_preset(converted, folder)
     elif to == "keras_hub":
-        converted.report.notes += write_keras_hub(converted, folder)
+        converted.report.notes += write_keras_hub(converted, folder, keep=False)
     elif to == "hugging_face":
         write_hugging_face(converted, folder)
         if converted.tokenizer is not None:
@@ -138,6 +147,15 @@ def _write(converted, folder, to):
         write_google(converted, folder)
         if converted.tokenizer is not None:
             write_vocabulary(converted.tokenizer, folder)
+
+
+def _head_epsilon(model, to):
+    """The epsilon of a masked language head in the format written."""
+    if to == "keras_hub":
+        return HEAD_EPSILON
+    if to == "preset":
+        model = getattr(model, "masked_lm_head", model)
+    return getattr(model, "backbone", model).layer_norm_epsilon
 
 
 def _sizes(opened):

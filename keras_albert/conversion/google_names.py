@@ -7,6 +7,7 @@ training runs make of the names back to the published ones.
 import re
 
 from keras_albert.conversion.weight_table import AS_IS
+from keras_albert.conversion.weight_table import PLAIN_LEAVES
 from keras_albert.conversion.weight_table import TRANSPOSED
 from keras_albert.conversion.weight_table import WeightNames
 
@@ -30,12 +31,7 @@ GOOGLE = WeightNames(
         "masked_lm/transform": "cls/predictions/transform/dense",
         "masked_lm/norm": "cls/predictions/transform/LayerNorm",
     },
-    leaves={
-        "kernel": ("/kernel", AS_IS),
-        "bias": ("/bias", AS_IS),
-        "gamma": ("/gamma", AS_IS),
-        "beta": ("/beta", AS_IS),
-    },
+    leaves=PLAIN_LEAVES,
     exact={
         "embeddings/tokens/table": ("bert/embeddings/word_embeddings", AS_IS),
         "embeddings/positions/table": (

@@ -3,23 +3,24 @@
 Their variables are named by path, so that one table of names does here too.
 """
 
+import contextlib
+import importlib
 import json
 from pathlib import Path
 
-import numpy as np
-from keras import ops
-
-from keras_albert.conversion.model_variables import model_variables
-from keras_albert.conversion.model_variables import part_of
+from keras_albert.conversion.presets import load_preset_weights
 from keras_albert.conversion.source import Source
+from keras_albert.conversion.variable_memory import Unfilled
+from keras_albert.conversion.variable_memory import release
+from keras_albert.conversion.variable_memory import value_of
 from keras_albert.conversion.weight_files import WeightFile
 from keras_albert.conversion.weight_table import AS_IS
-from keras_albert.conversion.weight_table import RESHAPED
+from keras_albert.conversion.weight_table import PLAIN_LEAVES
 from keras_albert.conversion.weight_table import WeightNames
+from keras_albert.conversion.weight_table import reshaped_attention
 from keras_albert.tokenizers.sentence_piece import AlbertTokenizer
 
 _LAYER = "group_{group}_inner_layer_{inner}"
-_ATTENTION = f"{_LAYER}/self_attention_layer"
 
 KERAS_HUB = WeightNames(
     scopes={
@@ -34,12 +35,7 @@ KERAS_HUB = WeightNames(
         "masked_lm/norm": "mlm_head/intermediate_layer_norm",
         "classifier": "logits",
     },
-    leaves={
-        "kernel": ("/kernel", AS_IS),
-        "bias": ("/bias", AS_IS),
-        "gamma": ("/gamma", AS_IS),
-        "beta": ("/beta", AS_IS),
-    },
+    leaves=PLAIN_LEAVES,
     exact={
         "embeddings/tokens/table": ("token_embedding/embeddings", AS_IS),
         "embeddings/positions/table": (
@@ -49,11 +45,7 @@ KERAS_HUB = WeightNames(
         "embeddings/segments/table": ("segment_embedding/embeddings", AS_IS),
         "masked_lm/output/bias": ("mlm_head/output_bias", AS_IS),
         # There (H, heads, H / heads), and the output the other way round.
-        **{
-            f"layers/{name}/{leaf}": (f"{_ATTENTION}/{name}/{leaf}", RESHAPED)
-            for name in ("query", "key", "value", "attention_output")
-            for leaf in ("kernel", "bias")
-        },
+        **reshaped_attention(f"{_LAYER}/self_attention_layer"),
     },
 )
 
@@ -74,15 +66,14 @@ TASKS = {
     "AlbertMaskedLM": "pretrainer",
     "AlbertTextClassifier": "classifier",
 }
-EPSILON_NOTE = (
-    "keras-hub's masked language head normalises with an epsilon of 1e-5, "
-    "ours with 1e-12 as the published models do: its scores differ by some "
-    "1e-5 of their size."
+THEIR_MODULES = (
+    "keras_hub.src.models.albert.albert_backbone",
+    "keras_hub.src.models.albert.albert_masked_lm",
+    "keras_hub.src.models.albert.albert_text_classifier",
 )
-TOKENIZER_NOTE = (
-    "keras-hub's AlbertTokenizer neither lower-cases nor strips accents nor "
-    "splits '2013,' before the comma. Give it text that is lower-cased."
-)
+THEIR_INITIALIZER = "albert_kernel_initializer"
+# Of their masked language head, whatever the model's.
+HEAD_EPSILON = 1e-5
 
 
 class KerasHubModel(WeightFile):
@@ -90,12 +81,21 @@ class KerasHubModel(WeightFile):
 
     def __init__(self, model):
         self.model = model
-        self._variables = {v.path: v for v in model.weights if _counts(v)}
+        self._variables = {v.path: v for v in model.weights if counts(v)}
         self.shapes = {n: tuple(v.shape) for n, v in self._variables.items()}
 
     def read(self, name):
         """Returns the array of that name."""
-        return ops.convert_to_numpy(self._variables[name].value)
+        if name not in self._variables:
+            raise ValueError(
+                f"{name} was handed on and is no longer here. Open the preset "
+                "again."
+            )
+        return value_of(self._variables[name])
+
+    def release(self, name):
+        """Frees a weight: the model cannot be used any more."""
+        release(self._variables.pop(name))
 
 
 def keras_hub_source(folder):
@@ -117,7 +117,9 @@ def keras_hub_source(folder):
     _check_weight_names(folder)
     cls = getattr(keras_hub.models, name)
     try:
-        model = cls.from_preset(str(folder))
+        with unfilled_kernels():
+            model = cls.from_preset(str(folder), load_weights=False)
+        load_preset_weights(model, folder)
     except (OSError, KeyError) as error:
         first = " ".join(str(error).split())[:200]
         raise ValueError(
@@ -145,118 +147,26 @@ def keras_hub_source(folder):
         # Theirs does not normalise the text; ours is what the models expect.
         tokenizer=tokenizer and AlbertTokenizer(tokenizer.proto),
         architecture=name,
-        notes=[EPSILON_NOTE] if name == "AlbertMaskedLM" else [],
     )
 
 
-def write_keras_hub(converted, folder):
-    """Writes a preset that `keras_hub.models.Albert*.from_preset` loads.
+@contextlib.contextmanager
+def unfilled_kernels():
+    """Makes the kernels of their models built in the block take no memory.
 
-    Args:
-        converted: `Converted`.
-        folder: path of a folder that exists.
-
-    Returns:
-        List of sentences: what keras-hub cannot hold.
-
-    Raises:
-        ValueError: if keras-hub has not this model.
+    They are all drawn by one function there. Under another name it would
+    merely draw, at the cost of memory.
     """
-    model, notes = _their_model(converted)
-    file = {v.path: v for v in model.weights if _counts(v)}
-    variables = model_variables(converted.model)
-    for name in converted.added_here("keras_hub"):
-        variables.pop(name)
-    set_paths = set()
-    for name, variable in variables.items():
-        row = KERAS_HUB.row(name)
-        if row is None or row[0] not in file:
-            continue
-        theirs = file[row[0]]
-        value = ops.convert_to_numpy(variable.value)
-        theirs.assign(np.reshape(value, theirs.shape))
-        set_paths.add(row[0])
-    if "embeddings/projection/kernel" not in variables:
-        width = file["embedding_projection/bias"].shape[0]
-        file["embedding_projection/kernel"].assign(np.eye(width))
-        file["embedding_projection/bias"].assign(np.zeros(width))
-        set_paths |= {
-            "embedding_projection/kernel",
-            "embedding_projection/bias",
-        }
-    unset = set(file) - set_paths
-    if unset:
-        raise ValueError(
-            f"Weights of keras-hub's model were left random: "
-            f"{', '.join(sorted(unset))}. Convert a model that has them."
-        )
-    lost = {part_of(n) for n in variables if KERAS_HUB.row(n) is None}
-    notes += [f"keras-hub has no {part} head: left out." for part in lost]
-    model.save_to_preset(str(folder))
-    notes += _write_tokenizer(converted.tokenizer, folder)
-    return notes
-
-
-def _their_model(converted):
-    import keras_hub
-
-    model = converted.model
-    backbone = getattr(model, "backbone", model)
-    for name, expected in (
-        ("activation", "gelu_tanh"),
-        ("layer_norm_epsilon", 1e-12),
-    ):
-        value = getattr(backbone, name)
-        if value != expected:
-            raise ValueError(
-                f"keras-hub's AlbertBackbone has {name}={expected!r} and no "
-                f"other. Received: {name}={value!r}. Hugging Face's format "
-                "can hold it."
-            )
-    theirs = keras_hub.models.AlbertBackbone(
-        **{name: getattr(backbone, name) for name in SHARED_ARGUMENTS},
-        dropout=backbone.hidden_dropout,
-    )
-    notes = []
-    if backbone.hidden_dropout != backbone.attention_dropout:
-        notes.append(
-            "keras-hub has one dropout rate for both: "
-            f"{backbone.hidden_dropout}, the hidden one, is taken."
-        )
-    task = {cls: task for task, cls in _our_tasks().items()}.get(type(model))
-    if task == "AlbertMaskedLM":
-        notes.append(EPSILON_NOTE)
-        return keras_hub.models.AlbertMaskedLM(theirs), notes
-    if task == "AlbertTextClassifier":
-        classifier = keras_hub.models.AlbertTextClassifier(
-            theirs,
-            num_classes=model.num_classes,
-            dropout=model.dropout,
-            activation=model.activation,
-        )
-        return classifier, notes
-    return theirs, notes
-
-
-def _our_tasks():
-    from keras_albert.conversion.source import MODELS
-
-    return {name: MODELS[task] for name, task in TASKS.items()}
-
-
-def _write_tokenizer(tokenizer, folder):
-    if tokenizer is None:
-        return []
-    if not isinstance(tokenizer, AlbertTokenizer):
-        return [
-            "keras-hub's ALBERT has no WordPiece tokenizer, so none was "
-            "written."
-        ]
-    import keras_hub
-
-    theirs = keras_hub.models.AlbertTokenizer(proto=tokenizer.proto)
-    theirs.save_to_preset(str(folder))
-    return [TOKENIZER_NOTE]
+    modules = [importlib.import_module(name) for name in THEIR_MODULES]
+    changed = [m for m in modules if hasattr(m, THEIR_INITIALIZER)]
+    original = [getattr(module, THEIR_INITIALIZER) for module in changed]
+    for module in changed:
+        setattr(module, THEIR_INITIALIZER, lambda *args, **kwargs: Unfilled())
+    try:
+        yield
+    finally:
+        for module, function in zip(changed, original, strict=True):
+            setattr(module, THEIR_INITIALIZER, function)
 
 
 def _class_name(folder):
@@ -301,6 +211,9 @@ def _tokenizer(folder):
 
 
 def _task_arguments(model, task):
+    if task == "pretrainer":
+        epsilon = model.masked_lm_head.layer_norm_epsilon
+        return {"layer_norm_epsilon": epsilon}
     if task != "classifier":
         return {}
     return {
@@ -310,5 +223,6 @@ def _task_arguments(model, task):
     }
 
 
-def _counts(variable):
+def counts(variable):
+    """Whether a variable of theirs is a weight."""
     return "seed_generator" not in variable.path

@@ -8,8 +8,9 @@ encoder was wrapped (`model`, `encoder`, a pretrainer, a hub module).
 
 from keras_albert.conversion.weight_files import RenamedFile
 from keras_albert.conversion.weight_table import AS_IS
-from keras_albert.conversion.weight_table import RESHAPED
+from keras_albert.conversion.weight_table import PLAIN_LEAVES
 from keras_albert.conversion.weight_table import WeightNames
+from keras_albert.conversion.weight_table import reshaped_attention
 
 GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -27,25 +28,13 @@ MODEL_GARDEN = WeightNames(
         "masked_lm/transform": "cls/predictions/transform/dense",
         "masked_lm/norm": "cls/predictions/transform/LayerNorm",
     },
-    leaves={
-        "kernel": ("/kernel", AS_IS),
-        "bias": ("/bias", AS_IS),
-        "gamma": ("/gamma", AS_IS),
-        "beta": ("/beta", AS_IS),
-    },
+    leaves=PLAIN_LEAVES,
     exact={
         "embeddings/tokens/table": ("word_embeddings/embeddings", AS_IS),
         "embeddings/positions/table": ("position_embedding/embeddings", AS_IS),
         "embeddings/segments/table": ("type_embeddings/embeddings", AS_IS),
         "masked_lm/output/bias": ("cls/predictions/output_bias/bias", AS_IS),
-        **{
-            f"layers/{name}/{leaf}": (
-                f"transformer/self_attention/{name}/{leaf}",
-                RESHAPED,
-            )
-            for name in ("query", "key", "value", "attention_output")
-            for leaf in ("kernel", "bias")
-        },
+        **reshaped_attention("transformer/self_attention"),
     },
 )
 

@@ -10,6 +10,9 @@ import math
 
 import numpy as np
 
+# All weights of the base size; of the largest, those read often.
+KEPT_BYTES = 2**26
+
 
 def numpy_outputs(source, inputs):
     """Computes what a checkpoint answers.
@@ -99,15 +102,16 @@ def _attention(weights, scope, x, mask, num_heads):
 
 
 class _Weights:
-    """Arrays by our names, read from the file once each."""
+    """Arrays by our names: small ones kept, large ones read at each use."""
 
     def __init__(self, source):
         self._source = source
         self._arrays = {}
+        self._kept = 0
         self._hidden = source.arguments["hidden_dim"]
 
     def has(self, scope):
-        return self._get(f"{scope}/kernel") is not None
+        return self._source.has(f"{scope}/kernel")
 
     def __getitem__(self, name):
         return self._get(name)
@@ -122,12 +126,16 @@ class _Weights:
         return x * self[f"{scope}/gamma"] + self[f"{scope}/beta"]
 
     def _get(self, name):
-        if name not in self._arrays:
-            array = self._source.read(name)
-            if array is not None:
-                array = self._matrix(name, np.asarray(array, "float32"))
+        if name in self._arrays:
+            return self._arrays[name]
+        array = self._source.read(name)
+        if array is not None:
+            array = self._matrix(name, np.asarray(array, "float32"))
+        size = 0 if array is None else array.nbytes
+        if self._kept + size <= KEPT_BYTES:
             self._arrays[name] = array
-        return self._arrays[name]
+            self._kept += size
+        return array
 
     def _matrix(self, name, array):
         """Brings (H, N, D), (N, D, H) and (N, D) to (H, H) and (H,)."""

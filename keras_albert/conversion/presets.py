@@ -12,6 +12,8 @@ from pathlib import Path
 from keras_albert.conversion.model_variables import model_variables
 from keras_albert.conversion.report import ConversionReport
 from keras_albert.conversion.source import Converted
+from keras_albert.conversion.variable_memory import Unfilled
+from keras_albert.conversion.variable_memory import streamed
 from keras_albert.conversion.weight_files import SafetensorsFile
 from keras_albert.conversion.weight_files import write_safetensors
 from keras_albert.layers.initialization import filled_later
@@ -30,7 +32,8 @@ def write_preset(converted, folder):
         folder: path of a folder that exists.
     """
     folder, model = Path(folder), converted.model
-    model.save_to_preset(str(folder))
+    with streamed(model):
+        model.save_to_preset(str(folder))
     written = (folder / "tokenizer.json").is_file()
     if converted.tokenizer is not None and not written:
         converted.tokenizer.save_to_preset(str(folder))
@@ -81,8 +84,9 @@ def read_preset(folder):
     folder = Path(folder)
     content = _provenance(folder)
     try:
-        with filled_later():
-            model = load_model(folder)
+        with filled_later(Unfilled()):
+            model = load_model(folder, load_weights=False)
+        load_preset_weights(model, folder)
     except (OSError, KeyError) as error:
         first = " ".join(str(error).split())[:200]
         raise ValueError(
@@ -99,6 +103,23 @@ def read_preset(folder):
         architecture=content.get("architecture"),
         settings=content.get("settings", {}),
     )
+
+
+def load_preset_weights(model, folder):
+    """Loads a preset's weights into a model built from it.
+
+    Args:
+        model: model of ours or of keras-hub's.
+        folder: path of the preset.
+    """
+    backbone = getattr(model, "backbone", model)
+    parts = folder / "model.weights.json"
+    whole = folder / "model.weights.h5"
+    with streamed(model):
+        backbone.load_weights(str(parts if parts.is_file() else whole))
+        heads = folder / "task.weights.h5"
+        if heads.is_file() and backbone is not model:
+            model.load_task_weights(str(heads))
 
 
 def _report(model, content, kept):

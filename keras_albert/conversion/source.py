@@ -7,6 +7,7 @@ import numpy as np
 
 from keras_albert.conversion.model_variables import model_variables
 from keras_albert.conversion.model_variables import part_of
+from keras_albert.conversion.variable_memory import Unfilled
 from keras_albert.conversion.weight_table import assign_weights
 from keras_albert.conversion.weight_table import to_form
 from keras_albert.layers.initialization import filled_later
@@ -56,14 +57,19 @@ class Source:
     settings: dict = dataclasses.field(default_factory=dict)
     notes: list = dataclasses.field(default_factory=list)
 
+    def has(self, name):
+        """Whether the file holds our variable `name`."""
+        row = self.names.row(name)
+        return row is not None and row[0] in self.weights.shapes
+
     def read(self, name):
         """Returns the array of our variable `name`, or `None` without it.
 
         It lies as ours does, but an attention kernel may have three axes.
         """
-        row = self.names.row(name)
-        if row is None or row[0] not in self.weights.shapes:
+        if not self.has(name):
             return None
+        row = self.names.row(name)
         array = self.weights.read(row[0])
         return to_form(array, row[1], array.shape)
 
@@ -125,7 +131,7 @@ def load(source, task=None, seed=0, backbone=None, **task_arguments):
     """
     _check_vocabulary(source)
     arguments = {**source.arguments, **(backbone or {})}
-    with filled_later():
+    with filled_later(Unfilled()):
         model = build(source, task or source.task, arguments, task_arguments)
     variables = model_variables(model)
     rows = {n: row for n in variables if (row := source.names.row(n))}

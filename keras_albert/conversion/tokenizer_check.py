@@ -3,7 +3,7 @@
 import importlib.util
 from pathlib import Path
 
-from keras_albert.conversion.tokenizer_files import JSON_FILE
+from keras_albert.tokenizers.tokenizer_json import JSON_FILE
 
 # Each line tries a rule on which implementations part.
 TEXTS = (

@@ -43,6 +43,9 @@ class WeightFile:
         """Returns the name as the file itself has it."""
         return name
 
+    def release(self, name):
+        """Frees what an array takes in memory; it is not read again."""
+
 
 class ArraysInMemory(WeightFile):
     """A weight file that is a dict from name to NumPy array."""
@@ -115,6 +118,10 @@ class RenamedFile(WeightFile):
     def spelled(self, name):
         """Returns the name as the file itself has it."""
         return self._names.get(name, name)
+
+    def release(self, name):
+        """Frees what an array takes in memory; it is not read again."""
+        self._file.release(self.spelled(name))
 
 
 class TorchFile(WeightFile):

@@ -9,17 +9,38 @@ an error that names it, and nothing has been assigned by then.
 import dataclasses
 
 import numpy as np
-from keras import ops
 
 from keras_albert.conversion.model_variables import OPTIONAL_PARTS
 from keras_albert.conversion.model_variables import part_of
 from keras_albert.conversion.model_variables import split_layer
 from keras_albert.conversion.report import ConversionReport
+from keras_albert.conversion.variable_memory import fill
+from keras_albert.conversion.variable_memory import value_of
 
 AS_IS = "as it is"
 TRANSPOSED = "transposed"
 # Attention kernels are (H, heads, H / heads) in some formats.
 RESHAPED = "reshaped"
+# Of the formats whose leaves are called and lie as ours.
+PLAIN_LEAVES = {
+    leaf: (f"/{leaf}", AS_IS) for leaf in ("kernel", "bias", "gamma", "beta")
+}
+
+
+def reshaped_attention(scope):
+    """Returns the rows of an attention whose kernels have three axes.
+
+    Args:
+        scope: string. Where the four dense layers are; they have our names.
+
+    Returns:
+        Dict for `WeightNames.exact`.
+    """
+    return {
+        f"layers/{name}/{leaf}": (f"{scope}/{name}/{leaf}", RESHAPED)
+        for name in ("query", "key", "value", "attention_output")
+        for leaf in ("kernel", "bias")
+    }
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,7 +109,8 @@ def assign_weights(variables, rows, source, skipped, kept=None):
         _check_shape(theirs, source.shapes[theirs], form, variables[ours])
     for ours, (theirs, form) in wanted.items():
         variable = variables[ours]
-        variable.assign(to_form(source.read(theirs), form, variable.shape))
+        fill(variable, to_form(source.read(theirs), form, variable.shape))
+        source.release(theirs)
     return ConversionReport(
         loaded={
             source.spelled(theirs): ours for ours, (theirs, _) in wanted.items()
@@ -115,7 +137,7 @@ def variable_as(variable, form):
     shape = tuple(variable.shape)
 
     def read():
-        array = ops.convert_to_numpy(variable.value).astype("float32")
+        array = value_of(variable).astype("float32", copy=False)
         return np.ascontiguousarray(to_form(array, form, shape))
 
     return shape[::-1] if form == TRANSPOSED else shape, read

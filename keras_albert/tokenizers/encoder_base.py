@@ -35,6 +35,8 @@ class EncoderBase:
         special_tokens: the pieces for padding, unknown text, `[CLS]`,
             `[SEP]` and `[MASK]`.
         default_options: dict of the options that decide the ids.
+        later_options: names of options that came later. At their default
+            they do not count in the fingerprint, which stays what it was.
         pad_token_id: int, and likewise `unk_token_id`, `cls_token_id`,
             `sep_token_id` and `mask_token_id`.
     """
@@ -42,6 +44,7 @@ class EncoderBase:
     class_name = ""
     special_tokens = ()
     default_options = {}
+    later_options = ()
 
     def __init__(self, pieces, vocabulary, options):
         self.options = complete_options(
@@ -91,6 +94,9 @@ class EncoderBase:
             SHA-256 as a hexadecimal string, equal to the tokenizer's.
         """
         options = {"class": self.class_name, **self.options}
+        for name in self.later_options:
+            if options[name] == self.default_options[name]:
+                del options[name]
         digest = hashlib.sha256(json.dumps(options, sort_keys=True).encode())
         digest.update(self._vocabulary)
         return digest.hexdigest()

@@ -10,9 +10,11 @@ Nothing here imports Keras or TensorFlow.
 from pathlib import Path
 
 from keras_albert.tokenizers.loading import PRESET_FILE
+from keras_albert.tokenizers.loading import is_preset
 from keras_albert.tokenizers.loading import kind_of
 from keras_albert.tokenizers.loading import read_preset_file
 from keras_albert.tokenizers.loading import read_tokenizer_file
+from keras_albert.tokenizers.loading import read_vocabulary
 from keras_albert.tokenizers.sentence_piece_encoder import SentencePieceEncoder
 from keras_albert.tokenizers.word_piece_encoder import WordPieceEncoder
 from keras_albert.tokenizers.word_piece_encoder import read_pieces
@@ -31,8 +33,8 @@ def load_encoder(path, **options):
 
     Args:
         path: string, path or bytes. A SentencePiece `.model` file, a
-            WordPiece `vocab.txt`, the folder of a preset, or the content of
-            one of the two files.
+            WordPiece `vocab.txt`, the folder of a preset or of another
+            library's model, or the content of one of the two files.
         **options: options of the tokenizer, such as `lowercase`, that take
             the place of the stored ones.
 
@@ -54,9 +56,12 @@ def load_encoder(path, **options):
     if isinstance(path, bytes):
         return _from_content(path, "the given bytes", options)
     path = Path(path)
-    if path.is_dir():
+    if path.is_dir() and is_preset(path):
         return _from_preset(path, options)
-    return _from_content(read_tokenizer_file(path), path, options)
+    found = read_vocabulary(path)
+    return _from_content(
+        found.content, found.path, {**found.options, **options}
+    )
 
 
 def encoder_of(tokenizer):

@@ -19,7 +19,10 @@ FIRST_HANGUL, NUM_HANGUL = 0xAC00, 11172
 
 @functools.cache
 def graph_normalizer(
-    lowercase=True, strip_accents=True, collapse_whitespace=True
+    lowercase=True,
+    strip_accents=True,
+    collapse_whitespace=True,
+    unify_quotes=False,
 ):
     """Makes `normalize_text` as a function of a TensorFlow string tensor.
 
@@ -27,6 +30,7 @@ def graph_normalizer(
         lowercase: bool. As in `normalize_text`. Defaults to `True`.
         strip_accents: bool. As in `normalize_text`. Defaults to `True`.
         collapse_whitespace: bool. As in `normalize_text`. Defaults to `True`.
+        unify_quotes: bool. As in `normalize_text`. Defaults to `False`.
 
     Returns:
         A function from a string tensor of shape `(batch_size,)` to one of the
@@ -46,6 +50,8 @@ def graph_normalizer(
 
     def normalize(text):
         text = replace_invalid_utf8(text)
+        if unify_quotes:
+            text = unify_quotes_graph(text)
         if collapse_whitespace:
             text = collapse_whitespace_graph(text)
         text = map_characters(text, table, decompose_hangul=strip_accents)
@@ -114,6 +120,14 @@ def collapse_whitespace_graph(text):
 
     text = tf.strings.regex_replace(text, f"{_whitespace_class()}+", " ")
     return tf.strings.regex_replace(text, "^ | $", "")
+
+
+def unify_quotes_graph(text):
+    """Writes quotes of two backticks or two apostrophes as one mark."""
+    import tensorflow as tf
+
+    text = tf.strings.regex_replace(text, "``", '"')
+    return tf.strings.regex_replace(text, "''", '"')
 
 
 def map_characters(text, table, decompose_hangul):

@@ -3,6 +3,11 @@
 import json
 from pathlib import Path
 
+from keras_albert.tokenizers.vocabulary_folder import FoundVocabulary
+from keras_albert.tokenizers.vocabulary_folder import find_vocabulary
+from keras_albert.tokenizers.vocabulary_folder import read_json
+from keras_albert.tokenizers.word_piece_encoder import read_pieces
+
 PRESET_FILE = "tokenizer.json"
 
 
@@ -11,7 +16,8 @@ def load_tokenizer(path, **options):
 
     Args:
         path: string or path. A SentencePiece `.model` file, a WordPiece
-            `vocab.txt`, or the folder of a preset.
+            `vocab.txt`, the folder of a preset, or a folder of Hugging
+            Face's or Google's with one of these files or a `tokenizer.json`.
         **options: arguments of the tokenizer, such as `lowercase` or
             `sequence_length`, that take the place of the stored ones.
 
@@ -29,16 +35,65 @@ def load_tokenizer(path, **options):
     ```
     """
     path = Path(path)
-    if path.is_dir():
+    if path.is_dir() and is_preset(path):
         return _load_preset(path, options)
-    content = read_tokenizer_file(path)
-    if kind_of(content, path) == "sentence_piece":
+    return tokenizer_from(read_vocabulary(path), **options)
+
+
+def tokenizer_from(found, **options):
+    """Makes a tokenizer from a vocabulary that was read.
+
+    Args:
+        found: `FoundVocabulary` with a content.
+        **options: take the place of those that were found.
+
+    Returns:
+        `AlbertTokenizer` or `AlbertWordPieceTokenizer`.
+    """
+    options = {**found.options, **options}
+    if kind_of(found.content, found.path) == "sentence_piece":
         from keras_albert.tokenizers.sentence_piece import AlbertTokenizer
 
-        return AlbertTokenizer(content, **options)
+        return AlbertTokenizer(found.content, **options)
     from keras_albert.tokenizers.word_piece import AlbertWordPieceTokenizer
 
-    return AlbertWordPieceTokenizer(path, **options)
+    return AlbertWordPieceTokenizer(
+        read_pieces(found.content, found.path), **options
+    )
+
+
+def is_preset(folder):
+    """Whether a folder holds a tokenizer that Keras saved."""
+    content = read_json(Path(folder) / PRESET_FILE)
+    return bool(content) and "class_name" in content
+
+
+def read_vocabulary(path):
+    """Reads a vocabulary's file, or finds it in a folder that is no preset.
+
+    Args:
+        path: path.
+
+    Returns:
+        `FoundVocabulary` with a content.
+
+    Raises:
+        FileNotFoundError: if there is no such file or folder.
+        ValueError: if it holds no vocabulary that we know.
+    """
+    if not path.is_dir():
+        return FoundVocabulary(read_tokenizer_file(path), path)
+    found = find_vocabulary(path)
+    if found.content is None:
+        raise ValueError(
+            f"The folder {path} holds no tokenizer. "
+            + (
+                " ".join(found.notes)
+                or f"Expected a preset's {PRESET_FILE}, or spiece.model, "
+                "vocab.txt or tokenizer.json of another library."
+            )
+        )
+    return found
 
 
 def _load_preset(folder, options):
@@ -79,7 +134,7 @@ def kind_of(content, name):
     """Finds the kind of a vocabulary.
 
     Args:
-        content: bytes.
+        content: bytes, or a list of pieces.
         name: string or path. Where the content is from, for messages.
 
     Returns:
@@ -88,6 +143,8 @@ def kind_of(content, name):
     Raises:
         ValueError: if it is neither.
     """
+    if isinstance(content, list):
+        return "word_piece"
     if not content.strip():
         raise ValueError(f"{name} is empty, so it holds no vocabulary.")
     if _is_sentence_piece(content):

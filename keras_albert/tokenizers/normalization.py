@@ -14,7 +14,11 @@ _LARGE = re.compile("[\U00010000-\U0010ffff]")
 
 
 def normalize_text(
-    text, lowercase=True, strip_accents=True, collapse_whitespace=True
+    text,
+    lowercase=True,
+    strip_accents=True,
+    collapse_whitespace=True,
+    unify_quotes=False,
 ):
     """Cleans one text as Google's ALBERT does before SentencePiece.
 
@@ -25,6 +29,9 @@ def normalize_text(
             the combining ones. Defaults to `True`.
         collapse_whitespace: bool. Whether runs of white space become one
             space, and none is left at the ends. Defaults to `True`.
+        unify_quotes: bool. Whether two backticks or two apostrophes become
+            a double quote, as Hugging Face's tokenizers have it. Defaults to
+            `False`, as in Google's code.
 
     Returns:
         The clean string.
@@ -35,9 +42,10 @@ def normalize_text(
     'hello world'
 
     Reference:
-        `preprocess_text` in Google's ALBERT, `tokenization.py`. Unlike Hugging
-        Face's version, it leaves quotes typed as two backticks alone.
+        `preprocess_text` in Google's ALBERT, `tokenization.py`.
     """
+    if unify_quotes:
+        text = text.replace("``", '"').replace("''", '"')
     if collapse_whitespace and not _is_collapsed(text):
         text = " ".join(text.split())
     if strip_accents and not text.isascii():

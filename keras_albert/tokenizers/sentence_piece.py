@@ -45,6 +45,9 @@ class AlbertTokenizer(AlbertTokenizerBase, SentencePieceTokenizer):
             space.
         split_digit_comma: bool. Whether a piece that ends in a digit and a
             comma is split before the comma.
+        unify_quotes: bool. Whether two backticks or two apostrophes become a
+            double quote, as Hugging Face's tokenizers have it. Defaults to
+            what is stored in the model, else to `False`.
         special_tokens_in_strings: bool. Whether `[CLS]`, `[SEP]`, `[MASK]`,
             `<pad>` and `<unk>` typed in a text become these tokens. Defaults
             to `False`.
@@ -82,6 +85,7 @@ class AlbertTokenizer(AlbertTokenizerBase, SentencePieceTokenizer):
         strip_accents=None,
         collapse_whitespace=None,
         split_digit_comma=None,
+        unify_quotes=None,
         special_tokens_in_strings=False,
         dtype="int32",
         **kwargs,
@@ -100,6 +104,7 @@ class AlbertTokenizer(AlbertTokenizerBase, SentencePieceTokenizer):
             "strip_accents": strip_accents,
             "collapse_whitespace": collapse_whitespace,
             "split_digit_comma": split_digit_comma,
+            "unify_quotes": unify_quotes,
             "special_tokens_in_strings": special_tokens_in_strings,
         }
         self._settle_options()
@@ -159,11 +164,17 @@ class AlbertTokenizer(AlbertTokenizerBase, SentencePieceTokenizer):
             "strip_accents": self.strip_accents,
             "collapse_whitespace": self.collapse_whitespace,
             "split_digit_comma": self.split_digit_comma,
+            "unify_quotes": self.unify_quotes,
             "special_tokens_in_strings": self.special_tokens_in_strings,
         }
 
     def _normalization_options(self):
-        return self.lowercase, self.strip_accents, self.collapse_whitespace
+        return (
+            self.lowercase,
+            self.strip_accents,
+            self.collapse_whitespace,
+            self.unify_quotes,
+        )
 
     def _make_encoder(self):
         return SentencePieceEncoder(

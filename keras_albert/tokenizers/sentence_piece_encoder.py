@@ -30,9 +30,9 @@ class SentencePieceEncoder(EncoderBase):
         num_threads: int. Threads for one batch; -1 for all processors.
             Defaults to 1, as fits one of many worker processes.
         **options: bools, as of `AlbertTokenizer`: `lowercase`,
-            `strip_accents`, `collapse_whitespace`, `split_digit_comma` and
-            `special_tokens_in_strings`. They win over those stored in the
-            model, and these over the defaults.
+            `strip_accents`, `collapse_whitespace`, `split_digit_comma`,
+            `unify_quotes` and `special_tokens_in_strings`. They win over
+            those stored in the model, and these over the defaults.
 
     Raises:
         ValueError: if `proto` is no SentencePiece model, lacks a special
@@ -47,12 +47,14 @@ class SentencePieceEncoder(EncoderBase):
     """
 
     class_name = "AlbertTokenizer"
+    later_options = ("unify_quotes",)
     special_tokens = SPECIAL_TOKENS
     default_options = {
         "lowercase": True,
         "strip_accents": True,
         "collapse_whitespace": True,
         "split_digit_comma": True,
+        "unify_quotes": False,
         "special_tokens_in_strings": False,
     }
 
@@ -102,6 +104,7 @@ class SentencePieceEncoder(EncoderBase):
             options["lowercase"],
             options["strip_accents"],
             options["collapse_whitespace"],
+            options["unify_quotes"],
         )
         texts = [normalize_text(text, *steps) for text in texts]
         rows = self._processor.Encode(

@@ -147,7 +147,7 @@ def read_pieces(content, name):
     """Reads a vocabulary with one piece a line.
 
     Args:
-        content: bytes.
+        content: bytes; a list of pieces is returned as it is.
         name: string. What the content is, for the message.
 
     Returns:
@@ -156,6 +156,8 @@ def read_pieces(content, name):
     Raises:
         ValueError: if the content is not UTF-8.
     """
+    if isinstance(content, list):
+        return content
     try:
         lines = content.decode("utf-8").split("\n")
     except UnicodeDecodeError:

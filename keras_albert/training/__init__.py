@@ -8,6 +8,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "callbacks": ["TrainingInterrupted"],
         "curves": ["curves_table", "plot_curves"],
         "depth": ["DepthSchedule", "RandomDepth"],
+        "distribution": ["Distribution", "distribute"],
         "finetune": ["FinetuneResult", "finetune"],
         "floors": [
             "majority_accuracy",

@@ -11,11 +11,13 @@ import re
 import keras
 from keras import ops
 
+from keras_albert.training.replica_gradients import SumReplicasFirst
+
 NORMALISATION_AND_BIAS = (r"(^|[/_])(gamma|beta|bias)$",)
 
 
 @keras.saving.register_keras_serializable("keras_albert")
-class Lamb(keras.optimizers.Lamb):
+class Lamb(SumReplicasFirst, keras.optimizers.Lamb):
     """Adapts the step of every weight matrix to the norm of the matrix.
 
     For each variable `w` with first and second moments `m` and `v`:
@@ -110,6 +112,9 @@ class Lamb(keras.optimizers.Lamb):
 
     def _apply_weight_decay(self, variables):
         """Does nothing: `update_step` decays inside the trust ratio."""
+
+    def _decays_outside_of_step(self, variable):
+        return False
 
     def update_step(self, gradient, variable, learning_rate):
         """Moves one variable."""

@@ -9,8 +9,8 @@ from keras_albert.conversion.hugging_face import (
     hugging_face_config_to_arguments,
 )
 from keras_albert.conversion.hugging_face import hugging_face_source
-from keras_albert.conversion.hugging_face import write_hugging_face
 from keras_albert.conversion.hugging_face_names import TASKS
+from keras_albert.conversion.hugging_face_writing import write_hugging_face
 from keras_albert.conversion.source import load
 from tests.checks import to_numpy
 
@@ -174,29 +174,6 @@ def test_labels_of_a_head_kept_aside_go_back_with_it(tmp_path):
 
     config = transformers.AlbertConfig.from_pretrained(tmp_path / "out")
     assert config.id2label == names
-
-
-@pytest.mark.every_backend
-def test_a_model_of_ours_without_projection_gets_the_identity(tmp_path):
-    from tests.models.tiny_models import backbone_inputs
-    from tests.models.tiny_models import tiny_pretrainer
-
-    ours = tiny_pretrainer(embedding_dim=8, hidden_dim=8)
-    converted = converted_of(ours)
-    write_hugging_face(converted, tmp_path)
-
-    theirs = transformers.AlbertForPreTraining.from_pretrained(tmp_path)
-    inputs = backbone_inputs()
-    outputs = to_numpy(ours.backbone(inputs))["sequence_output"]
-    real = inputs["padding_mask"].astype(bool)
-    close(run_theirs(theirs.eval(), inputs)["hidden"][real], outputs[real])
-
-
-def converted_of(model):
-    from keras_albert.conversion.report import ConversionReport
-    from keras_albert.conversion.source import Converted
-
-    return Converted(model, None, ConversionReport(), {}, "preset")
 
 
 def test_old_files_load(tmp_path):

@@ -54,3 +54,21 @@ def test_what_is_no_tokenizer_is_refused(tmp_path):
         StoredTokenizer(tmp_path / "none.model")
     with pytest.raises(TypeError, match="Received: dict"):
         StoredTokenizer({})
+
+
+def test_a_folder_of_another_library_keeps_its_rules(
+    vocabulary, folder, tmp_path
+):
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    (theirs / "vocab.txt").write_bytes(vocabulary.read_bytes())
+    settings = '{"do_lower_case": false}'
+    (theirs / "tokenizer_config.json").write_text(settings)
+
+    stored = StoredTokenizer(theirs)
+    name = stored.write(folder)
+
+    assert not stored.encoder.options["lowercase"]
+    assert load_tokenizer(folder / name).fingerprint() == (
+        stored.encoder.fingerprint()
+    )

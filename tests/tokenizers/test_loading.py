@@ -1,7 +1,10 @@
 """Loading finds the kind of a tokenizer, or says what is wrong."""
 
+import json
+
 import pytest
 
+from keras_albert.tokenizers.encoders import load_encoder
 from keras_albert.tokenizers.loading import load_tokenizer
 from keras_albert.tokenizers.sentence_piece import AlbertTokenizer
 from keras_albert.tokenizers.stored_options import append_options
@@ -83,8 +86,40 @@ def test_model_cut_short(save, tiny_proto):
         load_tokenizer(save("a.model", tiny_proto[:500] + b"\xff\xff"))
 
 
+def test_a_folder_of_another_library(save, tmp_path, tiny_proto):
+    save("spiece.model", tiny_proto)
+    save("tokenizer_config.json", '{"do_lower_case": false}')
+
+    tokenizer = load_tokenizer(tmp_path)
+    changed = load_tokenizer(tmp_path, lowercase=True)
+    encoder = load_encoder(tmp_path)
+
+    assert (tokenizer.proto, tokenizer.lowercase) == (tiny_proto, False)
+    assert changed.lowercase
+    assert encoder.fingerprint() == tokenizer.fingerprint()
+
+
+def test_a_folder_with_a_word_list_or_json(save, tmp_path, tiny_vocabulary):
+    ids = {piece: i for i, piece in enumerate(tiny_vocabulary)}
+    content = {
+        "model": {"type": "WordPiece", "vocab": ids},
+        "normalizer": {"type": "BertNormalizer", "lowercase": False},
+    }
+    path = save("tokenizer.json", json.dumps(content))
+    from_json = load_tokenizer(tmp_path)
+    path.unlink()
+    save("vocab.txt", "\n".join(tiny_vocabulary))
+    from_list = load_tokenizer(tmp_path)
+
+    for tokenizer in (from_json, from_list):
+        assert type(tokenizer) is AlbertWordPieceTokenizer
+        assert tokenizer.get_vocabulary() == tiny_vocabulary
+    assert (from_json.lowercase, from_list.lowercase) == (False, True)
+    assert load_encoder(tmp_path).fingerprint() == from_list.fingerprint()
+
+
 def test_nothing_there(tmp_path):
     with pytest.raises(FileNotFoundError, match="There is no tokenizer at"):
         load_tokenizer(tmp_path / "missing.model")
-    with pytest.raises(ValueError, match=r"holds no tokenizer\.json"):
+    with pytest.raises(ValueError, match="folder .* holds no tokenizer"):
         load_tokenizer(tmp_path)

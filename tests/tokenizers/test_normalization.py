@@ -33,6 +33,13 @@ def test_backtick_quotes_stay():
     assert normalization.normalize_text("``a''") == "``a''"
 
 
+def test_quotes_of_two_marks_become_one_if_asked():
+    texts = ["``a''", "'''b", "` `c'", "````", "\u1fef`d"]
+    expected = ['"a"', "\"'b", "` `c'", '""', "``d"]
+    found = [normalization.normalize_text(t, unify_quotes=True) for t in texts]
+    assert found == expected
+
+
 @pytest.mark.parametrize(
     "option, expected",
     [

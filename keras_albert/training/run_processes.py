@@ -1,0 +1,118 @@
+"""One run in several processes: the chief writes, all of them agree.
+
+Every process makes the same calls in the same order, since they compute
+together. What the others write goes to a folder that is forgotten.
+"""
+
+import contextlib
+import math
+import tempfile
+from pathlib import Path
+
+from keras_albert.training import preflight
+from keras_albert.training.plan_estimate import StepShape
+from keras_albert.training.plan_estimate import state_bytes
+from keras_albert.training.plan_estimate import temporary_bytes
+from keras_albert.training.run_folder import RunFolder
+from keras_albert.training.run_folder import check_run_folder
+from keras_albert.training.run_folder import claim_run_folder
+
+
+def check_devices(distribution, settings, output):
+    """Raises an error if a run cannot work on its devices.
+
+    Args:
+        distribution: `Distribution`.
+        settings: `RunSettings`.
+        output: string or path.
+
+    Raises:
+        ValueError, MemoryError, PermissionError: see `preflight`.
+    """
+    preflight.check_paths(distribution, written=[output])
+    preflight.check_batches(distribution, settings.spans, settings.accumulate)
+    preflight.check_model_shards(distribution, settings.backbone)
+    available = preflight.device_memory()
+    for span in settings.spans:
+        preflight.check_memory(
+            lambda examples, span=span: _step_bytes(settings, span, examples),
+            available,
+            batch_size=span.batch_size // settings.accumulate,
+            num_replicas=distribution.num_replicas,
+        )
+
+
+def claim_together(distribution, output, described):
+    """Claims the folder of a run for all of its processes.
+
+    Args:
+        distribution: `Distribution`.
+        output: string or path.
+        described: dict, as for `claim_run_folder`.
+
+    Returns:
+        `RunFolder`.
+
+    Raises:
+        FileExistsError: as `claim_run_folder`.
+        FileNotFoundError: in all processes, if one does not see the folder.
+    """
+    if distribution.is_chief:
+        folder = claim_run_folder(output, described)
+        distribution.gather(0)
+    else:
+        distribution.gather(0)
+        folder = check_run_folder(output, described)
+    seen = distribution.gather(int(folder.settings.is_file()))
+    if not all(seen):
+        blind = [index for index, found in enumerate(seen) if not found]
+        raise FileNotFoundError(
+            f"Processes {blind} do not see {folder.path}, which process 0 "
+            "made. Name an output folder on a file system that all machines "
+            "share."
+        )
+    return folder
+
+
+@contextlib.contextmanager
+def own_folder(distribution, folder):
+    """Yields the folder that this process writes to.
+
+    Args:
+        distribution: `Distribution`.
+        folder: `RunFolder` of the run.
+    """
+    if distribution.is_chief:
+        yield folder
+        return
+    with tempfile.TemporaryDirectory() as path:
+        yield RunFolder(Path(path))
+
+
+def check_same_start(distribution, step):
+    """Raises `RuntimeError` unless all processes start at the same step.
+
+    Args:
+        distribution: `Distribution`.
+        step: int.
+    """
+    steps = distribution.gather(step)
+    if len(set(steps)) > 1:
+        raise RuntimeError(
+            f"The processes found different states, of the steps {steps}. "
+            "Wait until the shared file system shows all files everywhere, "
+            "then start them again."
+        )
+
+
+def _step_bytes(settings, span, examples):
+    backbone = dict(settings.backbone)
+    if span.num_layers:
+        backbone["num_layers"] = span.num_layers
+    shape = StepShape(
+        backbone,
+        batch_size=examples,
+        sequence_length=span.sequence_length,
+        num_predictions=math.ceil(0.15 * span.sequence_length),
+    )
+    return state_bytes(shape) + temporary_bytes(shape)
