@@ -14,6 +14,7 @@ DATA = "Text"
 MODEL = "Model"
 RECIPE = "Training"
 MEMORY = "Memory and speed"
+DEVICES = "Devices and machines"
 EVALUATION = "Evaluation, checkpoints, logs"
 
 
@@ -29,6 +30,18 @@ class RecipeName(enum.StrEnum):
 
     published = "published"
     small = "small"
+
+
+class DistributionName(enum.StrEnum):
+    """Ways to use several devices, see `training.distribute`."""
+
+    auto = "auto"
+    none = "none"
+    mirrored = "mirrored"
+    multi_worker = "multi_worker"
+    tpu = "tpu"
+    data_parallel = "data_parallel"
+    model_parallel = "model_parallel"
 
 
 class Objective(enum.StrEnum):
@@ -211,6 +224,23 @@ def pretrain(
             "sooner. [dim]default: as configured[/]",
         ),
     ] = None,
+    distribution: Annotated[
+        DistributionName,
+        typer.Option(
+            rich_help_panel=DEVICES,
+            help="TensorFlow has mirrored, multi_worker and tpu, JAX "
+            "data_parallel and model_parallel. auto: the cluster that the "
+            "environment names, else all GPUs or TPU cores.",
+        ),
+    ] = DistributionName.auto,
+    model_shards: Annotated[
+        int | None,
+        typer.Option(
+            rich_help_panel=DEVICES,
+            help="Devices that share a copy of the model. "
+            "[dim]with model_parallel; default: all of a process[/]",
+        ),
+    ] = None,
     dtype: Annotated[
         Dtype | None,
         typer.Option(
@@ -275,7 +305,26 @@ def pretrain(
     seed: SeedOption = 0,
     backend: BackendOption = None,
 ):
-    """Pretrain an ALBERT with masked words and sentence order."""
+    """Pretrain an ALBERT with masked words and sentence order.
+
+    On several machines, run the same line on each, with --output on a file
+    system that all of them see. With TensorFlow, index counts the machines:
+
+    TF_CONFIG='{"cluster": {"worker": ["10.0.0.1:5000", "10.0.0.2:5000"]},
+    "task": {"type": "worker", "index": 0}}' keras-albert pretrain
+    --backend tensorflow --distribution multi_worker …
+
+    With JAX, the process id does:
+
+    KERAS_DISTRIBUTION_JOB_ADDRESSES=10.0.0.1:5000
+    KERAS_DISTRIBUTION_NUM_PROCESSES=2 KERAS_DISTRIBUTION_PROCESS_ID=0
+    keras-albert pretrain --backend jax --distribution data_parallel …
+
+    On all workers of a slice of TPU VMs, which know each other:
+
+    KERAS_DISTRIBUTION_NUM_PROCESSES=auto
+    keras-albert pretrain --backend jax --distribution data_parallel …
+    """
     if not data and not (corpus and tokenizer):
         raise typer.BadParameter(
             "Give --corpus and --tokenizer, or --data with what "
@@ -313,6 +362,8 @@ def pretrain(
             checkpoint_every=checkpoint_every,
             dtype=None if dtype is None else str(dtype),
             unroll=unroll,
+            distribution=str(distribution),
+            model_shards=model_shards,
             remat=remat,
             seed=seed,
             tensorboard=tensorboard,

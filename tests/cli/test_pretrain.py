@@ -42,6 +42,8 @@ def test_defaults_reach_the_library(run_command, replace):
         "recipe": None,
         "batch_size": 32,
         "accumulate": 1,
+        "distribution": "auto",
+        "model_shards": None,
         "sequence_length": None,
         "phases": None,
         "optimizer": None,
@@ -138,3 +140,25 @@ def test_interruption_says_what_is_kept(run_command, replace):
 )
 def test_wrong_usage_is_code_2(run_command, arguments):
     assert run_command("pretrain", *arguments).exit_code == 2
+
+
+def test_the_devices_are_chosen_by_name(run_command, replace):
+    pretrain = replace(TRAINING, "pretrain", RESULT)
+
+    chosen = ("--distribution", "model_parallel", "--model-shards", "2")
+    result = run_command("pretrain", *REQUIRED, *chosen)
+
+    assert result.exit_code == 0, result.output
+    assert pretrain.options["distribution"] == "model_parallel"
+    assert pretrain.options["model_shards"] == 2
+
+
+def test_help_has_lines_for_several_machines(run_command):
+    output = run_command("pretrain", "--help").output
+
+    for word in (
+        "TF_CONFIG='{\"cluster\"",
+        "KERAS_DISTRIBUTION_PROCESS_ID=0",
+        "KERAS_DISTRIBUTION_NUM_PROCESSES=auto",
+    ):
+        assert word in output
