@@ -19,6 +19,7 @@ from keras_albert.cli.prepare import prepare
 from keras_albert.cli.pretrain import pretrain
 from keras_albert.cli.quickstart import quickstart
 from keras_albert.cli.quiet import hushed
+from keras_albert.cli.release import release
 from keras_albert.cli.serve import serve
 from keras_albert.cli.sizes import sizes
 from keras_albert.cli.train_tokenizer import train_tokenizer
@@ -42,6 +43,7 @@ for command in (
     finetune,
     predict,
     export,
+    release,
     serve,
     convert,
     sizes,

@@ -5,7 +5,8 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "saved_model": ["export_saved_model"],
+        "saved_model": ["Export", "export_model", "export_saved_model"],
+        "signature_shapes": ["ServedTask"],
         "verification": ["predict_saved_model", "verify_saved_model"],
     },
 )

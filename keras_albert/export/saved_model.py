@@ -1,7 +1,8 @@
-"""A trained classifier -> `<output>/<version>/`, ready for a server."""
+"""A model -> `<output>/<version>/`, checked, ready for a server."""
 
+import dataclasses
+import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -10,50 +11,61 @@ from pathlib import Path
 import keras
 import numpy as np
 
+from keras_albert.export.opening import open_model
+from keras_albert.export.opening import served_task
+from keras_albert.export.python_answers import PythonAnswers
+from keras_albert.export.session_calls import last_error
+from keras_albert.export.verification import Differences
 from keras_albert.export.verification import check_texts
-from keras_albert.export.verification import last_error
 from keras_albert.export.verification import verify_saved_model
+from keras_albert.export.version_folders import writing_version
+from keras_albert.export.warm_up_records import write_warm_up_records
 
-# Largest difference of a probability between Python and the export. With
-# half-precision layers, two compilers already round differently.
-FLOAT32_TOLERANCE = 1e-5
-HALF_PRECISION_TOLERANCE = 2e-2
+DTYPES = {"float32": 4, "bfloat16": 2}
 
 
-def export_saved_model(
-    model_or_preset, output, *, version=None, verify=True, texts=()
-):
-    """Exports a text classifier as a SavedModel that takes strings.
-
-    Signatures: `serving_default` with input `text`, and `pair` with inputs
-    `text_a` and `text_b`, all strings of shape `(None,)`. Both return
-    `label`, strings of shape `(None,)`, and `probabilities`, float32 of shape
-    `(None, num_classes)`. Whatever backend the model was trained on, the
-    SavedModel holds plain TensorFlow operations that a stock TensorFlow
-    Serving (2.18 or later) runs.
-
-    It is written beside its place, checked, then renamed, so that a server
-    that watches `output` never sees half of it. Versions that are there are
-    never touched.
+@dataclasses.dataclass(frozen=True)
+class Export:
+    """What an export came to.
 
     Args:
-        model_or_preset: `AlbertTextClassifier` with a preprocessor, or the
-            path of its preset folder or `.keras` file.
+        path: path of the version's folder.
+        signatures: dict as of `ServedTask.signatures`.
+        differences: `Differences` to the Python model, `None` if they were
+            not looked at.
+    """
+
+    path: Path
+    signatures: dict
+    differences: Differences | None
+
+
+def export_saved_model(model_or_preset, output, **options):
+    """Exports a model as a SavedModel that takes strings.
+
+    Whatever backend the model was trained on, the SavedModel holds plain
+    TensorFlow operations that a stock TensorFlow Serving (2.18 or later)
+    runs. It is written beside its place, checked, then renamed, so that a
+    server that watches `output` never sees half of it. Versions that are
+    there are never touched.
+
+    Signatures, all with a free first dimension: `serving_default` takes
+    `text` and gives `label` and `probabilities` (`AlbertTextClassifier`), one
+    `value` (the same with `num_classes=1`), the likeliest `tokens` and their
+    `scores` at each typed `[MASK]` (`AlbertPretrainer`), or the vectors
+    `pooled` and `mean_pooled` (`AlbertBackbone`). Beside it there are, where
+    they fit, `pair`, `tokens`, `classify`, `regress`, `embed`, `fill_mask`
+    and `sentence_order`; `keras_albert.export.ServedTask` lists names, dtypes
+    and shapes.
+
+    Args:
+        model_or_preset: a model, or the path of its preset or `.keras` file.
         output: folder of the model; the export goes to a folder in it that
-            is named by `version`.
-        version: int. Defaults to the next free one.
-        verify: bool. Compare the answers with `model.predict` in a fresh
-            process, see `verify_saved_model`. Defaults to `True`.
-        texts: list of strings to check besides the built-in odd ones.
+            is named by the version.
+        **options: see `export_model`.
 
     Returns:
         The path of the version's folder.
-
-    Raises:
-        FileNotFoundError: if the preset does not exist.
-        TypeError: if the model is not a classifier, or `version` no integer.
-        ValueError: if the model has no preprocessor, the version exists, or a
-            check fails. Nothing is left at the target.
 
     Example:
 
@@ -64,90 +76,87 @@ def export_saved_model(
     )
     ```
     """
-    output = Path(output)
-    version = _free_version(output, version)
-    model = _classifier(model_or_preset)
-    is_new = not output.exists()
-    output.mkdir(parents=True, exist_ok=True)
-    unfinished = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=output))
-    try:
-        _write(model, unfinished)
+    return export_model(model_or_preset, output, **options).path
+
+
+def export_model(
+    model_or_preset,
+    output,
+    *,
+    version=None,
+    verify=True,
+    texts=(),
+    preprocessor=None,
+    dtype="float32",
+    report=None,
+):
+    """Exports as `export_saved_model`, and tells what it came to.
+
+    Args:
+        model_or_preset: `AlbertTextClassifier`, `AlbertPretrainer` or
+            `AlbertBackbone`, or the path of one.
+        output: folder of the model.
+        version: int. Defaults to the next free one.
+        verify: bool. Compare the answers with the Python model's in a fresh
+            process, see `verify_saved_model`. Defaults to `True`.
+        texts: list of strings to check besides the built-in odd ones.
+        preprocessor: `AlbertTextClassifierPreprocessor`. Defaults to the
+            model's own or the preset's.
+        dtype: `"float32"` or `"bfloat16"`: how the weights are stored and
+            multiplied. Results are float32 either way. Defaults to
+            `"float32"`.
+        report: function that is called with the name of each stage as it
+            begins, or `None`.
+
+    Returns:
+        `Export`.
+
+    Raises:
+        FileNotFoundError: if the preset does not exist.
+        TypeError: if the model is of another kind, or `version` no integer.
+        ValueError: if the model has no preprocessor, the version exists, or a
+            check fails. Nothing is left at the target.
+    """
+    report = report or (lambda stage: None)
+    if dtype not in DTYPES:
+        raise ValueError(
+            f"`dtype` must be one of {', '.join(DTYPES)}. "
+            f"Received: dtype={dtype!r}."
+        )
+    with writing_version(output, version) as (unfinished, target):
+        report("Opening the model")
+        model, preprocessor = open_model(model_or_preset, preprocessor)
+        task = served_task(model, preprocessor)
+        signatures = task.signatures()
+        report("Building the graph and writing the SavedModel")
+        _write(model, preprocessor, unfinished, dtype)
+        write_warm_up_records(unfinished, signatures, target.parent.name)
+        found = None
         if verify:
-            _verify(model, unfinished, texts)
-        # mkdtemp makes folders private; a server has a user of its own.
-        unfinished.chmod(0o755)
-        target = output / str(version)
-        _free_version(output, version)  # it may have appeared meanwhile
-        os.rename(unfinished, target)
-    except BaseException:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        if is_new and not any(output.iterdir()):
-            output.rmdir()
-        raise
-    return target
+            found = _verify(
+                task, model, preprocessor, unfinished, texts, dtype, report
+            )
+    return Export(target, signatures, found)
 
 
-def _free_version(output, version):
-    if output.exists() and not output.is_dir():
-        raise ValueError(
-            f"`output` must be a folder, but {output} is a file. Choose "
-            "another name."
-        )
-    taken = set()
-    if output.is_dir():
-        taken = {int(p.name) for p in output.iterdir() if p.name.isdecimal()}
-    if version is None:
-        return max(taken, default=0) + 1
-    if isinstance(version, bool) or not isinstance(version, (int, np.integer)):
-        raise TypeError(
-            "`version` must be an integer, as TensorFlow Serving orders "
-            f"versions by number. Received: version={version!r}."
-        )
-    if version < 0:
-        raise ValueError(
-            f"`version` must not be negative. Received: version={version}."
-        )
-    if version in taken:
-        raise ValueError(
-            f"Version {version} exists in {output}. Leave `version` out to "
-            f"take the next free one, {max(taken) + 1}."
-        )
-    return int(version)
-
-
-def _classifier(model_or_preset):
-    from keras_albert.models.loading import load_model
-    from keras_albert.models.text_classifier import AlbertTextClassifier
-
-    model = model_or_preset
-    if isinstance(model, (str, os.PathLike)):
-        model = load_model(model)
-    if not isinstance(model, AlbertTextClassifier):
-        raise TypeError(
-            "The export takes an AlbertTextClassifier or the path of one. "
-            f"Received: {type(model).__name__}. Fine-tune a classifier first."
-        )
-    if model.preprocessor is None:
-        raise ValueError(
-            "The model has no preprocessor, so it takes token ids and cannot "
-            "be exported to take strings. Set `model.preprocessor = "
-            "AlbertTextClassifierPreprocessor(tokenizer)`."
-        )
-    return model
-
-
-def _write(model, folder):
+def _write(model, preprocessor, folder, dtype):
     if keras.config.backend() == "tensorflow":
         from keras_albert.export.served_model import write_saved_model
 
-        write_saved_model(model, folder)
+        write_saved_model(model, preprocessor, folder, dtype)
         return
+    backbone = getattr(model, "backbone", model)
+    options = {
+        "dtype": dtype,
+        "active_layers": backbone.encoder.active_layers,
+    }
     with tempfile.TemporaryDirectory() as preset:
         model.save_to_preset(preset)
+        preprocessor.save_to_preset(preset)
         run = subprocess.run(
             [
                 *(sys.executable, "-m", "keras_albert.export.served_model"),
-                *(preset, str(folder), model.backbone.dtype_policy.name),
+                *(preset, str(folder), json.dumps(options)),
             ],
             env={**os.environ, "KERAS_BACKEND": "tensorflow"},
             capture_output=True,
@@ -161,43 +170,31 @@ def _write(model, folder):
         )
 
 
-def _verify(model, folder, texts):
-    texts, pairs = check_texts(texts)
-    decoded = [_decode(text) for text in texts]
-    decoded_pairs = [(_decode(a), _decode(b)) for a, b in pairs]
-    left, right = zip(*decoded_pairs, strict=True)
-    half = model.backbone.compute_dtype != "float32"
-    verify_saved_model(
+def _verify(task, model, preprocessor, folder, texts, dtype, report):
+    report("Asking the Python model")
+    expected = PythonAnswers(task, model, preprocessor).answers(
+        *check_texts(texts)
+    )
+    report("Checking the SavedModel in a fresh process, as a server runs it")
+    return verify_saved_model(
         folder,
-        texts,
-        _predict(model, decoded),
-        text_pairs=pairs,
-        expected_pairs=_predict(model, (list(left), list(right))),
-        labels=model.labels,
-        weight_bytes=_weight_bytes(model),
-        tokenizer_bytes=_tokenizer_bytes(model.preprocessor.tokenizer),
-        tolerance=HALF_PRECISION_TOLERANCE if half else FLOAT32_TOLERANCE,
+        task.signatures(),
+        expected,
+        weight_bytes=_weight_bytes(model, dtype),
+        tokenizer_bytes=_tokenizer_bytes(preprocessor.tokenizer),
+        dtype=dtype,
     )
 
 
-def _predict(model, x):
-    """Returns probabilities by way of Keras, in NumPy from the logits on."""
-    outputs = np.asarray(model.predict(x, batch_size=8, verbose=0), "float64")
-    if getattr(model.activation, "__name__", None) == "softmax":
-        return outputs
-    outputs = np.exp(outputs - outputs.max(-1, keepdims=True))
-    return outputs / outputs.sum(-1, keepdims=True)
+def _weight_bytes(model, dtype):
+    """Bytes of the weights; those of the heads stay in float32."""
+    backbone = getattr(model, "backbone", model)
+    total, encoder = _count(model), _count(backbone)
+    return DTYPES[dtype] * encoder + DTYPES["float32"] * (total - encoder)
 
 
-def _decode(text):
-    return text.decode("utf-8", "replace") if isinstance(text, bytes) else text
-
-
-def _weight_bytes(model):
-    size = {"bfloat16": 2, "float16": 2, "int8": 1, "uint8": 1}
-    return sum(
-        int(np.prod(w.shape)) * size.get(str(w.dtype), 4) for w in model.weights
-    )
+def _count(model):
+    return sum(int(np.prod(weight.shape)) for weight in model.weights)
 
 
 def _tokenizer_bytes(tokenizer):

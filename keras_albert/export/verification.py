@@ -1,18 +1,33 @@
-"""Checks a SavedModel in a fresh process before anyone relies on it."""
+"""Checks a SavedModel as a server would run it, before anyone relies on it."""
 
-import base64
-import json
-import os
-import subprocess
-import sys
-import tempfile
+import dataclasses
 from pathlib import Path
 
 import numpy as np
 
+from keras_albert.export.python_answers import as_bytes
+from keras_albert.export.saved_graph import describe_operations
+from keras_albert.export.saved_graph import describe_signature
+from keras_albert.export.saved_graph import folder_size
+from keras_albert.export.saved_graph import read_graph
+from keras_albert.export.saved_graph import signatures_of
 from keras_albert.export.server_operations import unservable_operations
+from keras_albert.export.session_calls import call_signatures
+from keras_albert.export.warm_up_records import RECORDS_FILE
+from keras_albert.export.warm_up_records import read_warm_up_records
+from keras_albert.export.warm_up_records import sample_inputs
 
+# What clients call most is tried in more sizes than the rest.
 BATCH_SIZES = (0, 1, 3, 17)
+FEW_BATCH_SIZES = (0, 3)
+# Differences, relative to numbers that are larger than 1.
+FLOAT32_TOLERANCE = 1e-5
+# Vectors are sums of many products; probabilities are their smooth functions.
+FLOAT32_VECTOR_TOLERANCE = 1e-4
+# Eight bits in place of 24 through all layers: single numbers may be anywhere
+# near, so that the mean of a signature's differences is judged.
+BFLOAT16_TOLERANCE = 5e-2
+VECTORS = ("pooled", "mean_pooled", "value", "outputs")
 # Graph and index of a model that has hardly any weights.
 OVERHEAD_BYTES = 8 * 2**20
 INDEX_BYTES = 64 * 2**10
@@ -30,61 +45,98 @@ ODD_TEXTS = (
 )
 
 
+@dataclasses.dataclass(frozen=True)
+class Differences:
+    """How far the export's numbers lie from the Python model's.
+
+    Args:
+        largest: float, over all numbers of all signatures.
+        mean: float.
+        changed_labels: int. Rows of `serving_default` and `pair` whose label
+            is another one.
+        num_labels: int. Rows that were compared.
+    """
+
+    largest: float
+    mean: float
+    changed_labels: int
+    num_labels: int
+
+
 def verify_saved_model(
-    path,
-    texts,
-    expected,
-    *,
-    text_pairs=None,
-    expected_pairs=None,
-    labels=None,
-    weight_bytes=None,
-    tokenizer_bytes=0,
-    tolerance=1e-5,
+    path, signatures, expected, *, weight_bytes, tokenizer_bytes=0, dtype
 ):
     """Checks that a SavedModel answers as the Python model does.
 
-    A fresh process that imports only TensorFlow and TensorFlow Text loads it
-    twice: into a session, which is what TensorFlow Serving runs, and with
-    `tf.saved_model.load`. Checked are the signatures, the operations, batches
-    of 0, 1, 3 and 17 rows, odd strings and the size.
+    A fresh process without TensorFlow's Python loads it as TensorFlow Serving
+    does. Checked are the signatures, the operations, the size, the numbers of
+    each signature in several batch sizes, none among them, and the warm-up
+    records.
 
     Args:
         path: folder that holds `saved_model.pb`.
-        texts: list of `str` or `bytes`.
-        expected: array of shape `(len(texts), num_classes)`: probabilities
-            from the Python model.
-        text_pairs: list of `(text_a, text_b)`; checks `pair` too.
-        expected_pairs: array of shape `(len(text_pairs), num_classes)`.
-        labels: list of class names; `"0"`, `"1"`, ... where `None`.
-        weight_bytes: int. Size of the weights in memory; `None` skips the
-            check of the file size.
+        signatures: dict as of `ServedTask.signatures`.
+        expected: dict from signature to `Answers`.
+        weight_bytes: int. Size of the weights as they should be stored.
         tokenizer_bytes: int. Size of the vocabulary.
-        tolerance: float. Largest difference of a probability.
+        dtype: `"float32"` or `"bfloat16"`, which decides the tolerance.
+
+    Returns:
+        `Differences`.
 
     Raises:
         ValueError: names the first check that failed.
     """
     path = Path(path)
-    expected = _probabilities(expected, texts, "texts")
-    num_classes = expected.shape[1]
-    names = [str(i) for i in range(num_classes)] if labels is None else labels
-    tables = {"serving_default": ([(t,) for t in texts], expected)}
-    if text_pairs is not None:
-        pairs = _probabilities(expected_pairs, text_pairs, "text_pairs")
-        tables["pair"] = (list(text_pairs), pairs)
-    calls, answers = _planned_calls(tables)
-    few = [i for i, want in enumerate(answers) if len(want) <= 3]
+    graph = read_graph(path)
+    check_operations(describe_operations(graph))
+    check_signatures(signatures_of(graph), signatures)
+    check_size(path, weight_bytes, tokenizer_bytes)
 
-    reply = _run_fresh(path, calls, loaded_calls=[calls[i] for i in few])
+    planned = [
+        (name, *answers.rows(rows))
+        for name, answers in expected.items()
+        for rows in planned_rows(name, len(answers))
+    ]
+    others = _unjudged_calls(path, signatures, expected)
+    calls = [(name, inputs) for name, inputs, *_ in planned]
+    found = call_signatures(path, [*calls, *others])
 
-    _check_surroundings(reply)
-    _check_signatures(reply["signatures"], num_classes)
-    _check_size(path, weight_bytes, tokenizer_bytes)
-    for call, want, got in zip(calls, answers, reply["answers"], strict=True):
-        _check_answer(call, want, got, names, tolerance)
-    for i, got in zip(few, reply["loaded_answers"], strict=True):
-        _check_answer(calls[i], answers[i], got, names, tolerance)
+    for (name, inputs), got in zip(others, found[len(calls) :], strict=True):
+        check_finite(name, inputs, got)
+    judged = [
+        (name, want, certain, got)
+        for (name, _, want, certain), got in zip(planned, found, strict=False)
+    ]
+    for comparison in judged:
+        check_answer(*comparison, dtype)
+    return differences(judged)
+
+
+def planned_rows(name, count):
+    """Which rows of the expected answers go into which batch.
+
+    Args:
+        name: string. The signature.
+        count: int. Number of rows.
+
+    Returns:
+        List of lists of int: the sizes of `BATCH_SIZES`, then what remains,
+        so that each row is asked for.
+    """
+    sizes = BATCH_SIZES if name == "serving_default" else FEW_BATCH_SIZES
+    remaining = max(1, count - sum(sizes))
+    starts = np.cumsum([0, *sizes])
+    return [
+        [(start + i) % count for i in range(size)]
+        for start, size in zip(starts, [*sizes, remaining], strict=True)
+    ]
+
+
+def check_texts(texts=()):
+    """Lists texts and pairs for a check: the user's, then odd ones."""
+    texts = [*texts, *ODD_TEXTS]
+    return texts, list(zip(texts, [*texts[3:], *texts[:3]], strict=True))
 
 
 def predict_saved_model(path, texts, text_pairs=None):
@@ -98,121 +150,31 @@ def predict_saved_model(path, texts, text_pairs=None):
     Returns:
         `(labels, probabilities)`: a list of `str` and a float32 array of
         shape `(len(texts), num_classes)`.
+
+    Raises:
+        FileNotFoundError: if there is no SavedModel.
+        ValueError: if it is no classifier's.
     """
-    rows = [(t,) for t in texts]
+    call = ("serving_default", {"text": as_bytes(texts)})
     if text_pairs is not None:
-        rows = list(zip(texts, text_pairs, strict=True))
-    signature = "serving_default" if text_pairs is None else "pair"
-    reply = _run_fresh(Path(path), [_call(signature, rows)])
-    return _decode_answer(reply["answers"][0])
-
-
-def check_texts(texts=()):
-    """Lists texts and pairs for a check: the user's, then odd ones."""
-    texts = [*texts, *ODD_TEXTS]
-    return texts, list(zip(texts, [*texts[3:], *texts[:3]], strict=True))
-
-
-def _probabilities(values, rows, name):
-    values = np.asarray(values, "float32")
-    if values.ndim != 2 or len(values) != len(rows) or not len(rows):
+        columns = {
+            "text_a": as_bytes(texts),
+            "text_b": as_bytes(text_pairs),
+        }
+        call = ("pair", columns)
+    (answer,) = call_signatures(Path(path), [call])
+    if "label" not in answer:
         raise ValueError(
-            f"The expected probabilities must have one row for each of `{name}`"
-            f" and one column a class. Received: {len(rows)} {name} and an "
-            f"array of shape {values.shape}."
+            f"The SavedModel in {path} gives {', '.join(answer)}, no labels. "
+            "Export a classifier, or ask it through a server."
         )
-    return values
+    labels = [label.decode() for label in answer["label"]]
+    return labels, answer["probabilities"].astype("float32")
 
 
-def _planned_calls(tables):
-    """Cuts each table into batches of the checked sizes, all rows in one."""
-    calls, answers = [], []
-    for signature, (rows, expected) in tables.items():
-        start = 0
-        remaining = max(1, len(rows) - sum(BATCH_SIZES))
-        for size in (*BATCH_SIZES, remaining):
-            picked = [(start + i) % len(rows) for i in range(size)]
-            calls.append(_call(signature, [rows[i] for i in picked]))
-            answers.append(expected[picked])
-            start += size
-    return calls, answers
-
-
-def _call(signature, rows):
-    inputs = {"serving_default": ["text"], "pair": ["text_a", "text_b"]}
-    columns = zip(*rows, strict=True) if rows else [()] * 2
-    return {
-        "signature": signature,
-        "inputs": {
-            name: [base64.b64encode(_as_bytes(t)).decode() for t in column]
-            for name, column in zip(inputs[signature], columns, strict=False)
-        },
-    }
-
-
-def _as_bytes(text):
-    return text if isinstance(text, bytes) else text.encode()
-
-
-def _run_fresh(path, calls, loaded_calls=None):
-    if not (path / "saved_model.pb").is_file():
-        raise FileNotFoundError(
-            f"No SavedModel in {path}: the file saved_model.pb is missing. "
-            "Give the folder of one version, such as `model/1`."
-        )
-    script = Path(__file__).with_name("fresh_process.py")
-    with tempfile.TemporaryDirectory() as folder:
-        request, reply = Path(folder, "request.json"), Path(folder, "reply")
-        request.write_text(
-            json.dumps(
-                {
-                    "folder": str(path.resolve()),
-                    "calls": calls,
-                    "loaded_calls": loaded_calls,
-                    "check": loaded_calls is not None,
-                }
-            )
-        )
-        # -P keeps this folder, and with it our module names, off sys.path.
-        run = subprocess.run(
-            [sys.executable, "-P", str(script), str(request), str(reply)],
-            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
-            capture_output=True,
-            text=True,
-            errors="replace",
-        )
-        if run.returncode != 0:
-            raise ValueError(
-                f"The SavedModel in {path} does not run in a fresh process: "
-                f"{last_error(run.stderr)}"
-            )
-        return json.loads(reply.read_text())
-
-
-def _decode_answer(answer):
-    label, probabilities = answer["label"], answer["probabilities"]
-    labels = [base64.b64decode(value).decode() for value in label["values"]]
-    values = np.array(probabilities["values"], "float32")
-    return labels, values.reshape(probabilities["shape"])
-
-
-def last_error(stderr):
-    """Picks the line of a traceback that says what went wrong."""
-    lines = [line for line in stderr.splitlines() if line.strip()]
-    for line in reversed(lines):
-        head = line.split(":")[0].split(".")[-1]
-        if not line.startswith(" ") and head.endswith(("Error", "Exception")):
-            return line
-    return lines[-1] if lines else "it ended without a message."
-
-
-def _check_surroundings(reply):
-    if reply["modules"]:
-        raise ValueError(
-            "The check ran with more than TensorFlow and TensorFlow Text: "
-            f"{', '.join(reply['modules'])}."
-        )
-    unservable = unservable_operations(reply["operations"])
+def check_operations(operations):
+    """Fails for operations that some server lacks."""
+    unservable = unservable_operations(operations)
     if unservable:
         raise ValueError(
             "TensorFlow Serving has no implementation for the operations "
@@ -220,37 +182,26 @@ def _check_surroundings(reply):
         )
 
 
-def _check_signatures(signatures, num_classes):
-    outputs = {
-        "label": ["string", [-1]],
-        "probabilities": ["float32", [-1, num_classes]],
-    }
-    for name, inputs in (
-        ("serving_default", ["text"]),
-        ("pair", ["text_a", "text_b"]),
-    ):
-        want = {
-            "inputs": {i: ["string", [-1]] for i in inputs},
-            "outputs": outputs,
-        }
-        if signatures.get(name) != want:
+def check_signatures(found, wanted):
+    """Fails unless the signatures are the promised ones."""
+    found = {name: describe_signature(s) for name, s in found.items()}
+    for name in sorted(found.keys() | wanted.keys()):
+        if found.get(name) != wanted.get(name):
             raise ValueError(
-                f"The signature {name!r} should be {want}. "
-                f"Found: {signatures.get(name)}."
+                f"The signature {name!r} should be {wanted.get(name)}. "
+                f"Found: {found.get(name)}."
             )
 
 
-def _check_size(path, weight_bytes, tokenizer_bytes):
-    """Weights must be stored as variables, and once."""
-    if weight_bytes is None:
-        return
-    stored = sum(f.stat().st_size for f in path.glob("variables/*"))
+def check_size(path, weight_bytes, tokenizer_bytes):
+    """Fails unless the weights are stored as variables, and once."""
+    stored = folder_size(path / "variables")
     if not weight_bytes <= stored <= 1.1 * weight_bytes + INDEX_BYTES:
         raise ValueError(
             f"The weights take {weight_bytes} bytes, but the SavedModel stores "
             f"{stored} bytes of variables; they should stand in it once."
         )
-    total = sum(f.stat().st_size for f in path.rglob("*") if f.is_file())
+    total = folder_size(path)
     # TensorFlow writes a SentencePiece model into the graph twice.
     limit = 1.1 * weight_bytes + 3 * tokenizer_bytes + OVERHEAD_BYTES
     if total > limit:
@@ -261,26 +212,131 @@ def _check_size(path, weight_bytes, tokenizer_bytes):
         )
 
 
-def _check_answer(call, want, got, names, tolerance):
-    size = len(want)
-    where = f"Signature {call['signature']!r}, batch of {size}"
-    labels, probabilities = _decode_answer(got)
-    if probabilities.shape != want.shape or len(labels) != size:
+def _unjudged_calls(path, signatures, expected):
+    """Warm-up records, and masks that hide every token."""
+    calls = []
+    if (path / RECORDS_FILE).is_file():
+        calls += read_warm_up_records(path)
+    if "tokens" in expected:
+        hidden = sample_inputs(signatures["tokens"]["inputs"], 2)
+        hidden["padding_mask"] *= 0
+        calls.append(("tokens", hidden))
+    return calls
+
+
+def check_finite(name, inputs, got):
+    """Fails unless there is a finite answer for each row."""
+    size = len(next(iter(inputs.values())))
+    for output, values in got.items():
+        where = f"Signature {name!r}, batch of {size}"
+        if len(values) != size:
+            raise ValueError(
+                f"{where}: expected {size} rows of {output}, found shape "
+                f"{values.shape}."
+            )
+        if values.dtype != object and not np.all(np.isfinite(values)):
+            raise ValueError(f"{where}: {output} is not finite.")
+
+
+def check_answer(name, want, certain, got, dtype):
+    """Fails unless the answers of one call are the expected ones."""
+    where = f"Signature {name!r}, batch of {len(next(iter(want.values())))}"
+    for output, values in want.items():
+        found = got[output]
+        if found.shape != values.shape:
+            raise ValueError(
+                f"{where}: expected {output} of shape {values.shape}, found "
+                f"{found.shape}."
+            )
+        if values.dtype == object:
+            _check_strings(where, output, values, certain, found, dtype)
+            continue
+        if not np.all(np.isfinite(found)):
+            raise ValueError(f"{where}: {output} is not finite.")
+        difference, limit = _difference(output, found, values, dtype)
+        if difference > limit:
+            raise ValueError(
+                f"{where}: {output} differs from the Python model's by "
+                f"{difference:.2g}, more than {limit:.2g}."
+            )
+    if "probabilities" in got and "label" in got:
+        _check_labels(where, got, want)
+
+
+def _difference(output, found, values, dtype):
+    """How far the numbers are off, and how far they may be."""
+    relative = _relative(found, values)
+    if values.dtype.kind == "i":
+        return relative.max(initial=0.0), 0.0
+    if dtype == "bfloat16":
+        return relative.mean() if relative.size else 0.0, BFLOAT16_TOLERANCE
+    limit = FLOAT32_TOLERANCE
+    if output in VECTORS:
+        limit = FLOAT32_VECTOR_TOLERANCE
+    return relative.max(initial=0.0), limit
+
+
+def _check_strings(where, output, values, certain, found, dtype):
+    # Rounding changes the order of close candidates.
+    sure = certain.get(output, np.ones(values.shape, "bool"))
+    sure = sure & (dtype == "float32")
+    wrong = sure & (found != values)
+    if wrong.any():
+        place = tuple(np.argwhere(wrong)[0])
         raise ValueError(
-            f"{where}: expected {size} labels and probabilities of shape "
-            f"{want.shape}, found {len(labels)} and {probabilities.shape}."
+            f"{where}: {output} should be {values[place]!r} at {place}, found "
+            f"{found[place]!r}."
         )
-    if not np.all(np.isfinite(probabilities)):
-        raise ValueError(f"{where}: the probabilities are not finite.")
-    difference = np.abs(probabilities - want).max(initial=0.0)
-    if difference > tolerance:
-        raise ValueError(
-            f"{where}: the probabilities differ from the Python model's by "
-            f"{difference:.2g}, more than {tolerance:.2g}."
+
+
+def _check_labels(where, got, want):
+    """The label is the one of the highest probability that is given."""
+    labels, probabilities = got["label"], got["probabilities"]
+    known = dict(
+        zip(
+            want["probabilities"].argmax(-1),
+            want["label"],
+            strict=True,
         )
-    best = [names[i] for i in probabilities.argmax(-1)]
-    if labels != best:
-        raise ValueError(
-            f"{where}: the labels {labels} are not those of the highest "
-            f"probabilities, {best}."
-        )
+    )
+    for label, best in zip(labels, probabilities.argmax(-1), strict=True):
+        if known.get(best, label) != label:
+            raise ValueError(
+                f"{where}: the label {label!r} is not that of the highest "
+                f"probability, {known[best]!r}."
+            )
+
+
+def _relative(found, wanted):
+    return np.abs(found - wanted) / np.maximum(np.abs(wanted), 1)
+
+
+def differences(judged):
+    """Sums up how far numbers and labels are off.
+
+    Args:
+        judged: list of `(signature, wanted, certain, found)`.
+
+    Returns:
+        `Differences`.
+    """
+    numbers = [
+        _relative(got[output], values).reshape(-1)
+        for _, want, _, got in judged
+        for output, values in want.items()
+        if values.dtype.kind == "f"
+    ]
+    numbers = np.concatenate([[0.0], *numbers])
+    labels = [
+        want["label"] != got["label"]
+        for name, want, _, got in judged
+        if name in ("serving_default", "pair") and "label" in want
+    ]
+    labels = np.concatenate([np.zeros(0, "bool"), *labels])
+    return Differences(
+        largest=float(numbers.max()),
+        # Without the zero that was put in front.
+        mean=float(numbers.sum() / max(1, len(numbers) - 1)),
+        changed_labels=int(labels.sum()),
+        num_labels=len(labels),
+    )

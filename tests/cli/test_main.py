@@ -60,6 +60,7 @@ def test_the_commands_are_these():
         "prepare",
         "pretrain",
         "quickstart",
+        "release",
         "sizes",
         "train-tokenizer",
     ]
@@ -105,7 +106,7 @@ def test_only_what_nobody_can_guess_is_required(command):
     parameters = typer.main.get_command(app).commands[command].params
     required = {p.name for p in parameters if p.required}
     known = {"files", "corpus", "tokenizer", "model", "train"}
-    assert required <= known | {"source", "destination"}
+    assert required <= known | {"source", "destination", "folder"}
 
 
 def test_wrong_command_is_code_2():

@@ -4,8 +4,9 @@ import shutil
 
 import pytest
 
-from keras_albert.export.saved_model import export_saved_model
+from keras_albert.export.saved_model import export_model
 from tests.export.tiny_classifiers import tiny_classifier
+from tests.export.tiny_classifiers import tiny_pretrainer
 
 LABELS = {
     "sentence_piece": ["bad", "good", "no idea"],
@@ -14,16 +15,36 @@ LABELS = {
 
 
 @pytest.fixture(scope="session")
-def exports(tmp_path_factory):
-    """Function from the vocabulary's kind to `(model, folder)`, verified."""
+def made_exports(tmp_path_factory):
+    """Function from a kind to `(model, Export)`, verified.
+
+    The kind is a vocabulary's, for classifiers, or `"pretrainer"`.
+    """
     made = {}
 
     def export(kind):
         if kind not in made:
-            model = tiny_classifier(kind, num_classes=3, labels=LABELS[kind])
+            model = _model(kind)
             folder = tmp_path_factory.mktemp(kind) / "reviews"
-            made[kind] = model, export_saved_model(model, folder)
+            made[kind] = model, export_model(model, folder)
         return made[kind]
+
+    return export
+
+
+def _model(kind):
+    if kind == "pretrainer":
+        return tiny_pretrainer("word_piece")
+    return tiny_classifier(kind, num_classes=3, labels=LABELS[kind])
+
+
+@pytest.fixture(scope="session")
+def exports(made_exports):
+    """Function from a kind to `(model, folder)` of its verified export."""
+
+    def export(kind):
+        model, made = made_exports(kind)
+        return model, made.path
 
     return export
 

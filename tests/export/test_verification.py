@@ -1,204 +1,251 @@
 """The checks of an export: they pass on a good one, and each can fail."""
 
-import json
-import subprocess
-
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from keras_albert.export import verification
+from keras_albert.export.opening import served_task
+from keras_albert.export.python_answers import PythonAnswers
+from keras_albert.export.verification import check_answer
+from keras_albert.export.verification import check_finite
+from keras_albert.export.verification import check_operations
+from keras_albert.export.verification import check_size
 from keras_albert.export.verification import check_texts
+from keras_albert.export.verification import differences
+from keras_albert.export.verification import planned_rows
 from keras_albert.export.verification import predict_saved_model
 from keras_albert.export.verification import verify_saved_model
+from keras_albert.export.warm_up_records import RECORDS_FILE
+from keras_albert.export.warm_up_records import write_warm_up_records
 from tests.export.served_answers import softmax
 from tests.export.tiny_classifiers import TEXTS
 
-PROBABILITIES = np.array([[0.9, 0.1], [0.2, 0.8]], "float32")
-ROWS = ["one", "two"]
-
-
-def encoded(labels, probabilities):
-    """An answer as the fresh process would send it."""
-    from keras_albert.export.fresh_process import encode
-
-    answer = {
-        "label": np.array([name.encode() for name in labels], object),
-        "probabilities": np.asarray(probabilities),
-    }
-    return json.loads(json.dumps(encode(answer)))
+PAIRS = list(zip(TEXTS, TEXTS[::-1], strict=True))
+WANTED = {
+    "label": np.array([b"bad", b"good"], object),
+    "probabilities": np.array([[0.9, 0.1], [0.2, 0.8]], "float32"),
+}
 
 
 @pytest.fixture
-def reply(monkeypatch, tmp_path):
-    """Good replies of a fresh process that is not run; a test may spoil them.
-
-    `spoil["key"] = function` is applied to that part of the reply.
-    """
-    spoil = {}
-    (tmp_path / "saved_model.pb").write_bytes(b"0" * 100)
-    (tmp_path / "variables").mkdir()
-    (tmp_path / "variables" / "data").write_bytes(b"0" * 1000)
-    outputs = {
-        "label": ["string", [-1]],
-        "probabilities": ["float32", [-1, 2]],
+def verify(export_copy):
+    """Function that verifies a copy of an export: `verify(**changes)`."""
+    model, folder = export_copy
+    task = served_task(model, model.preprocessor)
+    options = {
+        "signatures": task.signatures(),
+        "expected": PythonAnswers(task, model, model.preprocessor).answers(
+            TEXTS, PAIRS
+        ),
+        "weight_bytes": 4 * model.count_params(),
+        "tokenizer_bytes": 2000,
+        "dtype": "float32",
     }
-
-    def answer(call):
-        import base64
-
-        texts = [base64.b64decode(t) for t in [*call["inputs"].values()][0]]
-        rows = [ROWS.index(text.decode()) for text in texts]
-        return encoded([str(r) for r in rows], PROBABILITIES[rows])
-
-    def run_fresh(path, calls, loaded_calls=None):
-        found = {
-            "signatures": {
-                "serving_default": {
-                    "inputs": {"text": ["string", [-1]]},
-                    "outputs": dict(outputs),
-                },
-                "pair": {
-                    "inputs": {
-                        "text_a": ["string", [-1]],
-                        "text_b": ["string", [-1]],
-                    },
-                    "outputs": dict(outputs),
-                },
-            },
-            "operations": {"MatMul": True, "SentencepieceOp": False},
-            "modules": [],
-            "answers": [answer(call) for call in calls],
-            "loaded_answers": [answer(call) for call in loaded_calls],
-        }
-        for key, function in spoil.items():
-            found[key] = function(found[key])
-        return found
-
-    monkeypatch.setattr(verification, "_run_fresh", run_fresh)
-    return spoil
-
-
-def check(tmp_path, **options):
-    verify_saved_model(tmp_path, ROWS, PROBABILITIES, **options)
-
-
-def test_good_reply_passes(reply, tmp_path):
-    check(
-        tmp_path,
-        text_pairs=[(row, "other") for row in ROWS],
-        expected_pairs=PROBABILITIES,
-        weight_bytes=1000,
+    return lambda **changes: verify_saved_model(
+        folder, **{**options, **changes}
     )
 
 
-def changed_answer(number, labels, probabilities):
-    def change(answers):
-        answers[number] = encoded(labels, probabilities)
-        return answers
+def test_a_changed_weight_is_found(export_copy, verify):
+    model, folder = export_copy
+    data = next(folder.glob("variables/variables.data*"))
+    reader = tf.train.load_checkpoint(str(folder / "variables" / "variables"))
+    shapes = reader.get_variable_to_shape_map()
+    (bias,) = [
+        reader.get_tensor(name).tobytes()
+        for name, shape in shapes.items()
+        if shape == [model.num_classes]
+    ]
+    other = np.frombuffer(bias, "float32") + np.float32([0.01, 0, 0])
+    data.write_bytes(
+        data.read_bytes().replace(bias, other.astype("float32").tobytes())
+    )
 
-    return change
+    with pytest.raises(ValueError, match="differs from the Pyth|not match"):
+        verify()
 
 
-ONE = PROBABILITIES[:1]
+def test_a_signature_that_is_missing_or_different(verify):
+    task_signatures = {"serving_default": {"inputs": {}, "outputs": {}}}
+
+    with pytest.raises(ValueError, match="'classify' should be None. Found"):
+        verify(signatures=task_signatures)
+
+
+def test_a_warm_up_request_that_cannot_be_answered(export_copy, verify):
+    _, folder = export_copy
+    signatures = {"other": {"inputs": {"text": ["string", [-1]]}}}
+    write_warm_up_records(folder, signatures, "reviews")
+
+    with pytest.raises(ValueError, match="has no signature 'other'"):
+        verify()
+
+
+def test_all_is_asked_for(verify, monkeypatch):
+    """Batches of every signature, warm-up requests, and rows of padding."""
+    asked = []
+
+    def call_signatures(folder, calls):
+        asked.extend(calls)
+        raise ValueError("enough")
+
+    monkeypatch.setattr(verification, "call_signatures", call_signatures)
+
+    with pytest.raises(ValueError, match="enough"):
+        verify()
+    sizes = {}
+    for name, inputs in asked:
+        size = len(next(iter(inputs.values())))
+        sizes.setdefault(name, []).append(size)
+    # The sizes of the checks, then those of the warm-up requests.
+    assert sizes["serving_default"] == [0, 1, 3, 17, 1, 1, 8, 32]
+    assert sizes["pair"] == [0, 3, 1, 1, 8, 32]
+    assert sizes.keys() == {
+        *("serving_default", "pair", "tokens", "classify", "embed")
+    }
+    assert not asked[-1][1]["padding_mask"].any()
 
 
 @pytest.mark.parametrize(
-    "key, change, message",
+    "name, count, sizes",
     [
-        ("modules", lambda _: ["keras_hub"], "more than TensorFlow.*keras_hub"),
+        ("serving_default", 30, [0, 1, 3, 17, 9]),
+        ("serving_default", 5, [0, 1, 3, 17, 1]),
+        ("pair", 10, [0, 3, 7]),
+    ],
+)
+def test_all_rows_are_in_some_batch(name, count, sizes):
+    batches = planned_rows(name, count)
+
+    assert [len(rows) for rows in batches] == sizes
+    assert {row for rows in batches for row in rows} == set(range(count))
+
+
+def change(output, values):
+    return {**WANTED, output: np.array(values, WANTED[output].dtype)}
+
+
+@pytest.mark.parametrize(
+    "got, message",
+    [
+        (change("label", [b"bad"]), r"label of shape \(2,\), found \(1,\)"),
+        (change("label", [b"good", b"good"]), r"label should be b'bad' at"),
         (
-            "operations",
-            lambda _: {"TFText>RoundRobinTrim": False, "XlaCallModule": True},
-            "no implementation.*RoundRobinTrim, XlaCallModule",
+            change("probabilities", [[np.nan, 0.1], [0.2, 0.8]]),
+            "probabilities is not finite",
         ),
         (
-            "signatures",
-            lambda s: {"serving_default": s["serving_default"]},
-            "'pair' should be .*Found: None",
-        ),
-        (
-            "signatures",
-            lambda s: {**s, "serving_default": s["pair"]},
-            "'serving_default' should be",
-        ),
-        (
-            "answers",
-            changed_answer(0, ["0"], ONE),
-            "batch of 0: expected 0 labels",
-        ),
-        (
-            "answers",
-            changed_answer(1, ["0"], [[np.nan, 1.0]]),
-            "batch of 1: the probabilities are not finite",
-        ),
-        (
-            "answers",
-            changed_answer(1, ["0"], ONE + [[-3e-5, 3e-5]]),
-            "batch of 1: the probabilities differ .* by 3e-05",
-        ),
-        (
-            "answers",
-            changed_answer(1, ["1"], ONE),
-            r"the labels \['1'\] are not .* \['0'\]",
-        ),
-        (
-            "answers",
-            changed_answer(1, ["0", "0"], ONE),
-            "expected 1 labels .* found 2",
-        ),
-        (
-            "loaded_answers",
-            changed_answer(2, ["0", "1", "0"], PROBABILITIES[[0, 0, 0]]),
-            "batch of 3: the probabilities differ",
+            change("probabilities", [[0.90003, 0.1], [0.2, 0.8]]),
+            "probabilities differs .* by 3e-05, more than 1e-05",
         ),
     ],
 )
-def test_each_check_can_fail(reply, tmp_path, key, change, message):
-    reply[key] = change
+def test_wrong_answers_are_named(got, message):
+    check_answer("pair", WANTED, {}, WANTED, "float32")
 
-    with pytest.raises(ValueError, match=message):
-        check(tmp_path)
+    with pytest.raises(ValueError, match=f"'pair', batch of 2: .*{message}"):
+        check_answer("pair", WANTED, {}, got, "float32")
 
 
-def test_tolerance_can_be_widened(reply, tmp_path):
-    reply["answers"] = changed_answer(1, ["0"], ONE + [[-3e-3, 3e-3]])
+def test_uncertain_strings_may_differ():
+    want = {"tokens": WANTED["label"]}
+    got = {"tokens": np.array([b"bad", b"bad"], object)}
 
-    check(tmp_path, tolerance=1e-2)
+    for sure in ([True, False], [False, False]):
+        check_answer("x", want, {"tokens": np.array(sure)}, got, "float32")
+    with pytest.raises(ValueError, match="tokens should be b'good' at"):
+        check_answer("x", want, {}, got, "float32")
+
+
+def test_label_must_be_that_of_the_probabilities():
+    got = change("probabilities", [[0.5, 0.50001], [0.2, 0.8]])
+    want = change("probabilities", [[0.50001, 0.5], [0.2, 0.8]])
+
+    with pytest.raises(ValueError, match="label b'bad' is not that of the hi"):
+        check_answer("x", want, {"label": np.zeros(2, bool)}, got, "bfloat16")
+
+
+def test_vectors_may_differ_relative_to_their_size():
+    want = {"pooled": np.array([[1000.0, 1.0]], "float32")}
+
+    check_answer("x", want, {}, {"pooled": want["pooled"] * 1.00009}, "float32")
+    got = {"pooled": want["pooled"] * 1.0002}
+    with pytest.raises(ValueError, match="pooled differs"):
+        check_answer("x", want, {}, got, "float32")
+
+
+def test_half_precision_is_judged_by_the_mean():
+    want = {"pooled": np.zeros((4, 10), "float32")}
+    some = want["pooled"].copy()
+    some[0, 0] = 0.5
+
+    check_answer("x", want, {}, {"pooled": some}, "bfloat16")
+    with pytest.raises(ValueError, match="by 0.06, more than 0.05"):
+        check_answer("x", want, {}, {"pooled": some + 0.0475}, "bfloat16")
+    counts = {"num_masks": np.ones(3, "int32")}
+    got = {"num_masks": np.array([1, 1, 2])}
+    with pytest.raises(ValueError, match="num_masks differs"):
+        check_answer("x", counts, {}, got, "bfloat16")
+
+
+def test_answers_without_a_judge_must_be_finite():
+    inputs = {"text": np.zeros(2, object)}
+
+    check_finite("x", inputs, {"y": np.ones((2, 3)), "s": np.zeros(2, object)})
+    with pytest.raises(ValueError, match="'x', batch of 2: y is not finite"):
+        check_finite("x", inputs, {"y": np.array([1.0, np.inf])})
+    with pytest.raises(ValueError, match="expected 2 rows of y, found"):
+        check_finite("x", inputs, {"y": np.ones(3)})
+
+
+def test_operations_that_a_server_lacks():
+    check_operations({"MatMul": True, "SentencepieceOp": False})
+
+    with pytest.raises(ValueError, match="RoundRobinTrim, XlaCallModule"):
+        check_operations(
+            {"TFText>RoundRobinTrim": False, "XlaCallModule": True}
+        )
+
+
+@pytest.fixture
+def sized(tmp_path):
+    (tmp_path / "saved_model.pb").write_bytes(b"0" * 100)
+    (tmp_path / "variables").mkdir()
+    (tmp_path / "variables" / "data").write_bytes(b"0" * 1000)
+    return tmp_path
 
 
 @pytest.mark.parametrize("weight_bytes", [1001, 500])
-def test_weights_must_stand_in_the_file_once(
-    reply, tmp_path, weight_bytes, monkeypatch
-):
+def test_weights_must_stand_in_the_file_once(sized, weight_bytes, monkeypatch):
     monkeypatch.setattr(verification, "INDEX_BYTES", 100)
 
     with pytest.raises(ValueError, match="stores 1000 bytes of variables"):
-        check(tmp_path, weight_bytes=weight_bytes)
+        check_size(sized, weight_bytes, 0)
 
 
-def test_whole_folder_has_a_limit(reply, tmp_path, monkeypatch):
+def test_whole_folder_has_a_limit(sized, monkeypatch):
     monkeypatch.setattr(verification, "OVERHEAD_BYTES", 0)
-    check(tmp_path, weight_bytes=1000)
+    check_size(sized, 1000, 0)
 
-    (tmp_path / "saved_model.pb").write_bytes(b"0" * 200)
+    (sized / "saved_model.pb").write_bytes(b"0" * 200)
 
     with pytest.raises(ValueError, match="takes 1200 bytes for 1000"):
-        check(tmp_path, weight_bytes=1000)
-    check(tmp_path, weight_bytes=1000, tokenizer_bytes=40)
+        check_size(sized, 1000, 0)
+    check_size(sized, 1000, 40)
 
 
-def test_all_batch_sizes_and_all_rows_are_checked():
-    rows = [(str(i),) for i in range(30)]
-    expected = np.arange(60).reshape(30, 2)
+def test_differences_are_summed_up():
+    got = change("label", [b"bad", b"bad"])
+    got["probabilities"] = WANTED["probabilities"] + np.float32(0.01)
 
-    calls, answers = verification._planned_calls(
-        {"serving_default": (rows, expected)}
+    found = differences(
+        [("pair", WANTED, {}, got), ("tokens", WANTED, {}, WANTED)]
     )
 
-    assert [len(a) for a in answers] == [0, 1, 3, 17, 9]
-    np.testing.assert_array_equal(np.concatenate(answers), expected)
-    assert [len(c["inputs"]["text"]) for c in calls] == [0, 1, 3, 17, 9]
+    assert found.largest == pytest.approx(0.01, rel=1e-3)
+    assert found.mean == pytest.approx(0.005, rel=1e-3)
+    assert (found.changed_labels, found.num_labels) == (1, 2)
 
 
 def test_odd_strings_are_among_the_checked():
@@ -214,84 +261,20 @@ def test_odd_strings_are_among_the_checked():
     assert all(a != b for a, b in pairs)
 
 
-@pytest.mark.parametrize(
-    "rows, expected",
-    [
-        (["a"], PROBABILITIES),
-        (["a", "b"], [0.5, 0.5]),
-        ([], np.zeros((0, 2))),
-    ],
-)
-def test_expected_probabilities_must_fit(rows, expected, tmp_path):
-    with pytest.raises(ValueError, match="one row for each of `texts`"):
-        verify_saved_model(tmp_path, rows, expected)
+def test_prediction_in_a_fresh_process(exports):
+    model, folder = exports("sentence_piece")
+    expected = softmax(model.predict((TEXTS, TEXTS[::-1]), verbose=0))
+
+    labels, probabilities = predict_saved_model(folder, TEXTS, TEXTS[::-1])
+
+    assert labels == [model.labels[i] for i in expected.argmax(1)]
+    np.testing.assert_allclose(probabilities, expected, atol=1e-5)
 
 
-def test_folder_without_a_saved_model(tmp_path):
-    with pytest.raises(FileNotFoundError, match="saved_model.pb is missing"):
-        verify_saved_model(tmp_path, ROWS, PROBABILITIES)
-    with pytest.raises(FileNotFoundError, match="saved_model.pb is missing"):
-        predict_saved_model(tmp_path, ROWS)
+def test_prediction_needs_labels(exports):
+    with pytest.raises(ValueError, match="num_masks, .*no labels. Export a cl"):
+        predict_saved_model(exports("pretrainer")[1], TEXTS)
 
 
-def test_a_changed_weight_is_found(export_copy):
-    model, folder = export_copy
-    expected = softmax(model.predict(TEXTS, verbose=0))
-    data = next(folder.glob("variables/variables.data*"))
-    reader = tf.train.load_checkpoint(str(folder / "variables" / "variables"))
-    shapes = reader.get_variable_to_shape_map()
-    bias = [
-        reader.get_tensor(name).tobytes()
-        for name, shape in shapes.items()
-        if shape == [model.num_classes]
-    ]
-    assert len(bias) == 1
-    other = np.frombuffer(bias[0], "float32") + np.float32([0.01, 0, 0])
-    data.write_bytes(
-        data.read_bytes().replace(bias[0], other.astype("float32").tobytes())
-    )
-
-    with pytest.raises(ValueError, match="differ from the Python|DataLoss"):
-        verify_saved_model(folder, TEXTS, expected, labels=model.labels)
-
-
-def test_a_broken_file_is_told_in_one_line(export_copy):
-    _, folder = export_copy
-    (folder / "saved_model.pb").write_bytes(b"\x00not a graph")
-
-    with pytest.raises(ValueError, match="does not run in a fresh") as caught:
-        predict_saved_model(folder, TEXTS)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "stderr, line",
-    [
-        ("noise\nValueError: bad\n", "ValueError: bad"),
-        (
-            "tensorflow.python.framework.errors_impl.NotFoundError: no op\n"
-            "\tdetail\nI0000 shutting down\n",
-            "tensorflow.python.framework.errors_impl.NotFoundError: no op",
-        ),
-        ("killed\n", "killed"),
-        ("", "it ended without a message."),
-    ],
-)
-def test_last_error(stderr, line):
-    assert verification.last_error(stderr) == line
-
-
-def test_the_process_has_no_package_of_ours(monkeypatch, tmp_path):
-    commands = []
-
-    def run(command, **options):
-        commands.append(command)
-        return subprocess.CompletedProcess(command, 1, "", "stop")
-
-    monkeypatch.setattr(verification.subprocess, "run", run)
-    (tmp_path / "saved_model.pb").touch()
-
-    with pytest.raises(ValueError, match="stop"):
-        predict_saved_model(tmp_path, ROWS)
-    assert commands[0][1] == "-P"
-    assert commands[0][2].endswith("fresh_process.py")
+def test_exports_hold_warm_up_requests(exports):
+    assert (exports("word_piece")[1] / RECORDS_FILE).is_file()

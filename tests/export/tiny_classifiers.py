@@ -1,4 +1,4 @@
-"""Classifiers of a few hundred weights, with a vocabulary of either kind."""
+"""Models of a few hundred weights, with a vocabulary of either kind."""
 
 import functools
 import io
@@ -7,6 +7,7 @@ import numpy as np
 import sentencepiece
 
 from keras_albert.models.backbone import AlbertBackbone
+from keras_albert.models.pretrainer import AlbertPretrainer
 from keras_albert.models.text_classifier import AlbertTextClassifier
 from keras_albert.models.text_classifier_preprocessor import (
     AlbertTextClassifierPreprocessor,
@@ -69,8 +70,23 @@ def tiny_classifier(kind, sequence_length=19, dtype=None, **options):
         tokenizer, sequence_length=sequence_length
     )
     model = AlbertTextClassifier(backbone, preprocessor=preprocessor, **options)
-    rng = np.random.default_rng(6)  # answers that differ by text
+    return with_random_weights(model)
+
+
+def tiny_pretrainer(kind):
+    """A pretrainer with random weights."""
+    classifier = tiny_classifier(kind, num_classes=2)
+    return with_random_weights(
+        AlbertPretrainer(
+            classifier.backbone, preprocessor=classifier.preprocessor
+        )
+    )
+
+
+def with_random_weights(model, scale=0.9):
+    """The model with weights that make its answers differ by text."""
+    rng = np.random.default_rng(6)
     for weight in model.weights:
         centre = 1.0 if "gamma" in weight.path else 0.0
-        weight.assign(rng.normal(centre, 0.9, weight.shape))
+        weight.assign(rng.normal(centre, scale, weight.shape))
     return model
