@@ -35,7 +35,8 @@ def convert(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Vocabulary of the model. [dim]default: the one in SOURCE[/]",
+            help="Vocabulary of the model, or a folder with it. "
+            "[dim]default: the one in SOURCE[/]",
         ),
     ] = None,
     tolerance: Annotated[

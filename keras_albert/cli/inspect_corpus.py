@@ -33,7 +33,7 @@ def inspect_corpus(
         typer.Option(
             metavar="FILE",
             help="Count tokens, unknown ones and examples with this one: a "
-            "SentencePiece .model, a WordPiece vocab.txt or a preset.",
+            "SentencePiece .model, a WordPiece vocab.txt or a model's folder.",
         ),
     ] = None,
     sample: Annotated[

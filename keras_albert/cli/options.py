@@ -110,7 +110,8 @@ TokenizerOption = Annotated[
     typer.Option(
         "--tokenizer",
         metavar="FILE",
-        help="A SentencePiece .model, a WordPiece vocab.txt or a preset.",
+        help="A SentencePiece .model, a WordPiece vocab.txt or the folder of a "
+        "model.",
     ),
 ]
 DtypeOption = Annotated[

@@ -67,7 +67,8 @@ def pretrain(
         typer.Option(
             metavar="FILE",
             rich_help_panel=DATA,
-            help="A SentencePiece .model, a WordPiece vocab.txt or a preset.",
+            help="A SentencePiece .model, a WordPiece vocab.txt or the folder "
+            "of a model.",
         ),
     ] = None,
     data: Annotated[

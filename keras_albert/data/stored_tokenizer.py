@@ -7,6 +7,8 @@ from keras_albert.data.shards import TOKENIZER_FOLDER
 from keras_albert.tokenizers.encoders import encoder_of
 from keras_albert.tokenizers.encoders import load_encoder
 from keras_albert.tokenizers.loading import PRESET_FILE
+from keras_albert.tokenizers.loading import is_preset
+from keras_albert.tokenizers.loading import load_tokenizer
 
 _PRESET_ASSETS = Path("assets", "tokenizer")
 
@@ -48,6 +50,9 @@ class StoredTokenizer:
     def _write(self, target):
         if not self._is_path:
             self._tokenizer.save_to_preset(str(target))
+        elif self._tokenizer.is_dir() and not is_preset(self._tokenizer):
+            # A folder of another library: its rules are in several files.
+            load_tokenizer(self._tokenizer).save_to_preset(str(target))
         elif self._tokenizer.is_dir():
             shutil.copytree(
                 self._tokenizer / _PRESET_ASSETS, target / _PRESET_ASSETS

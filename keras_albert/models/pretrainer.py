@@ -23,6 +23,8 @@ class AlbertPretrainer(AlbertTask, keras_hub.models.Task):
             applied to training batches, which come from
             `keras_albert.data.pretraining_dataset`; it travels with the
             preset, so that the vocabulary does.
+        layer_norm_epsilon: float or None. Of the masked language head;
+            `None` takes the backbone's, as the published models do.
 
     Call arguments:
         inputs: dict of int32 tensors: the backbone's three inputs and
@@ -56,14 +58,20 @@ class AlbertPretrainer(AlbertTask, keras_hub.models.Task):
 
     backbone_cls = AlbertBackbone
 
-    def __init__(self, backbone, preprocessor=None, **kwargs):
+    def __init__(
+        self, backbone, preprocessor=None, layer_norm_epsilon=None, **kwargs
+    ):
         # === Layers ===
         self.backbone = backbone
         self.preprocessor = preprocessor
         self.masked_lm_head = MaskedLMHead(
             backbone.token_embedding,
             activation=backbone.activation,
-            layer_norm_epsilon=backbone.layer_norm_epsilon,
+            layer_norm_epsilon=(
+                backbone.layer_norm_epsilon
+                if layer_norm_epsilon is None
+                else layer_norm_epsilon
+            ),
             initializer_range=backbone.initializer_range,
             dtype=backbone.dtype_policy,
             name="masked_lm_head",
@@ -95,6 +103,13 @@ class AlbertPretrainer(AlbertTask, keras_hub.models.Task):
             },
             **kwargs,
         )
+
+        # === Config ===
+        self.layer_norm_epsilon = layer_norm_epsilon
+
+    def get_config(self):
+        config = super().get_config()
+        return {**config, "layer_norm_epsilon": self.layer_norm_epsilon}
 
     def preprocess_samples(self, x, y=None, sample_weight=None):
         """Returns training batches as they are: they hold token ids."""

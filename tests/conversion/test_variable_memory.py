@@ -26,6 +26,10 @@ BIG = {
     "max_position_embeddings": 32,
 }
 
+# What the libraries allot for themselves in the first run at this size; it
+# does not grow with the model.
+LIBRARIES_BYTES = 2**26
+
 
 @pytest.fixture
 def small_blocks(monkeypatch):
@@ -151,5 +155,5 @@ def test_a_conversion_needs_little_more_than_the_model(tmp_path):
             )
         )
 
-    shares = {name: peak / size for name, peak in peaks.items()}
-    assert max(shares.values()) < 1.5, shares
+    limit = 1.5 * size + LIBRARIES_BYTES
+    assert max(peaks.values()) < limit, (limit, peaks)
