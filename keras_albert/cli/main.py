@@ -14,6 +14,7 @@ from keras_albert.cli.export import export
 from keras_albert.cli.finetune import finetune
 from keras_albert.cli.inspect_corpus import inspect_corpus
 from keras_albert.cli.options import ValuesCommand
+from keras_albert.cli.plan import plan
 from keras_albert.cli.predict import predict
 from keras_albert.cli.prepare import prepare
 from keras_albert.cli.pretrain import pretrain
@@ -39,6 +40,7 @@ for command in (
     train_tokenizer,
     prepare,
     explain,
+    plan,
     pretrain,
     finetune,
     predict,

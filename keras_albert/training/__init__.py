@@ -18,6 +18,8 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "labelled_text": ["LabelledText", "read_labelled_text"],
         "lamb": ["Lamb"],
         "phases": ["Phase", "parse_phases"],
+        "plan": ["plan"],
+        "plan_result": ["Plan"],
         "pretrain": ["pretrain"],
         "pretrain_result": ["PretrainResult", "load_pretrained"],
         "recipes": ["make_optimizer", "small_config"],
