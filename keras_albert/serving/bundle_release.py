@@ -48,14 +48,23 @@ def release(folder, stable=None, canary=None):
     """
     folder = Path(folder).resolve()
     name, config_file = folder.name, folder.parent / CONFIG_FILE
-    for version in (stable, canary):
-        _check_version(folder, version)
+    found = find_versions(folder)
+    if not found:
+        raise FileNotFoundError(
+            f"There is no version in {folder}. Give the folder of a model, as "
+            "`keras-albert export` writes it."
+        )
+    for version in {stable, canary} - {None, *found}:
+        raise FileNotFoundError(
+            f"There is no version {version} in {folder}. Found: "
+            f"{', '.join(map(str, found))}."
+        )
     releases = read_releases(config_file)
     now = releases.get(name, Release(name))
     if stable is None and STABLE not in now.labels:
         raise ValueError(
             f"No version of {name} is stable yet. Say which one: --stable "
-            f"{max(find_versions(folder))}."
+            f"{found[-1]}."
         )
     releases[name] = changed(now, stable, canary)
     write_releases(config_file, releases)
@@ -104,14 +113,3 @@ def _check_move(now, label, version):
         f"model's folder: {first}; then, when the server has taken that, this "
         "command again."
     )
-
-
-def _check_version(folder, version):
-    if version is None:
-        return
-    found = find_versions(folder)
-    if version not in found:
-        raise FileNotFoundError(
-            f"There is no version {version} in {folder}. Found: "
-            f"{', '.join(map(str, found)) or 'none'}."
-        )

@@ -61,6 +61,7 @@ def test_the_commands_are_these():
         "pretrain",
         "quickstart",
         "release",
+        "serve",
         "sizes",
         "train-tokenizer",
     ]
