@@ -10,12 +10,12 @@ from keras_albert.conversion.tokenizer_check import differing_texts
 from keras_albert.conversion.tokenizer_files import write_tokenizer
 from keras_albert.tokenizers import AlbertTokenizer
 from keras_albert.tokenizers import AlbertWordPieceTokenizer
+from tests.conversion.published_tokenizers import english_tokenizer
 
 
 @pytest.fixture
 def english(shared_data):
-    name = "tokenizers/albert_en_30k-clean.rebuilt.model"
-    return AlbertTokenizer(shared_data / name)
+    return english_tokenizer(shared_data)
 
 
 def test_texts_with_other_ids_are_returned():

@@ -14,6 +14,8 @@ from keras_albert.tokenizers import AlbertTokenizer
 from keras_albert.tokenizers import AlbertWordPieceTokenizer
 from keras_albert.tokenizers.tokenizer_json import COMMA_NOTE
 from keras_albert.tokenizers.tokenizer_json import QUOTES_NOTE
+from tests.conversion.published_tokenizers import chinese_tokenizer
+from tests.conversion.published_tokenizers import english_tokenizer
 
 transformers = pytest.importorskip("transformers", reason="the other side")
 
@@ -45,15 +47,12 @@ def their_ids(folder, texts, **options):
 
 @pytest.fixture
 def english(shared_data):
-    name = "tokenizers/albert_en_30k-clean.rebuilt.model"
-    return AlbertTokenizer(shared_data / name)
+    return english_tokenizer(shared_data)
 
 
 @pytest.fixture
 def chinese(shared_data):
-    return AlbertWordPieceTokenizer(
-        shared_data / "tokenizers/bert_zh_vocab.txt"
-    )
+    return chinese_tokenizer(shared_data)
 
 
 @pytest.fixture
