@@ -144,7 +144,7 @@ def replica_dropout():
 
     def uniform(shape, seed):
         seed = tf.cast(seed, tf.int32) + tf.stack([shift * _REPLICA_STRIDE, 0])
-        return tf.random.stateless_uniform(shape, seed)
+        return tf.random.stateless_uniform(shape, seed, alg="philox")
 
     with dropout_source(uniform):
         yield

@@ -193,7 +193,8 @@ def distribute(name="auto", *, model_shards=None):
     Raises:
         ValueError: if the name is unknown or does not fit the backend or its
             environment.
-        RuntimeError: if the devices are not there.
+        ConnectionError: if a TPU or other processes do not answer.
+        RuntimeError: if TensorFlow was used before it could connect workers.
 
     Example:
 

@@ -107,7 +107,7 @@ def _connect_processes():
         else:
             keras.distribution.initialize()
     except (RuntimeError, ValueError) as error:
-        raise RuntimeError(
+        raise ConnectionError(
             f"The JAX processes could not be connected. Received: "
             f"{PROCESSES_VARIABLE}={wanted}; see "
             "`keras_albert.training.distribute` for a line that works. JAX "

@@ -96,7 +96,7 @@ def _check_writable(path):
 
 
 def check_memory(needed, available, *, batch_size, num_replicas=1):
-    """Raises `MemoryError` if a step does not fit into a device.
+    """Raises `ValueError` if a step does not fit into a device.
 
     Args:
         needed: function from the examples on a device to estimated bytes.
@@ -110,7 +110,7 @@ def check_memory(needed, available, *, batch_size, num_replicas=1):
     fitting = share
     while fitting > 1 and needed(fitting) > available:
         fitting //= 2
-    raise MemoryError(
+    raise ValueError(
         f"A step with {share} examples on each device needs about "
         f"{_gib(needed(share))}; a device has {_gib(available)}. Take "
         f"--batch-size {fitting * num_replicas}, more parts with "

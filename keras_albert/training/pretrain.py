@@ -201,8 +201,16 @@ def pretrain(
         jit_compile=jit_compile,
         tensorboard=tensorboard,
     )
-    check_devices(distribution, settings, output)
     described = {**settings.describe(), **sources.describe()}
+    check_devices(
+        distribution,
+        settings,
+        output,
+        read=[
+            *(described["corpus"] or ()),
+            *(described["evaluation_corpus"] or ()),
+        ],
+    )
     sources.read()
     check_run_folder(output, described)
     run_data = sources.load(progress)

@@ -29,16 +29,16 @@ class PerUpdate:
             shape=(),
             dtype="float32",
             initializer="zeros",
-            aggregation="none",
+            # Replicas clip the sum over all of them, so that any will do.
+            aggregation="only_first_replica",
             name="gradient_norm",
         )
         super().build(variables)
 
     def _clip_gradients(self, grads):
         grads = [_dense(gradient) for gradient in grads]
-        if _is_one_device():
-            squares = [ops.sum(ops.square(g)) for g in grads]
-            self.gradient_norm.assign(ops.sqrt(sum(squares)))
+        squares = [ops.sum(ops.square(g)) for g in grads]
+        self.gradient_norm.assign(ops.sqrt(sum(squares)))
         return super()._clip_gradients(grads)
 
     def _update_model_variables_moving_average(self, trainable_variables):
@@ -67,6 +67,7 @@ class RunLamb(PerUpdate, Lamb):
     """`Lamb` with the average and the gradient's norm of a run."""
 
 
+@keras.saving.register_keras_serializable("keras_albert")
 class RunAdamW(PerUpdate, AdamW):
     """`AdamW` with the same."""
 
@@ -87,13 +88,3 @@ def _dense(gradient):
     import tensorflow as tf
 
     return tf.convert_to_tensor(gradient)
-
-
-def _is_one_device():
-    """Replicas of `tf.distribute` cannot assign to one variable here."""
-    if keras.backend.backend() != "tensorflow":
-        return True
-    import tensorflow as tf
-
-    context = tf.distribute.get_replica_context()
-    return context is not None and context.num_replicas_in_sync == 1

@@ -18,18 +18,21 @@ from keras_albert.training.run_folder import check_run_folder
 from keras_albert.training.run_folder import claim_run_folder
 
 
-def check_devices(distribution, settings, output):
+def check_devices(distribution, settings, output, read=()):
     """Raises an error if a run cannot work on its devices.
 
     Args:
         distribution: `Distribution`.
         settings: `RunSettings`.
         output: string or path.
+        read: paths or patterns of the text or data.
 
     Raises:
-        ValueError, MemoryError, PermissionError: see `preflight`.
+        ValueError, PermissionError: see `preflight`.
     """
-    preflight.check_paths(distribution, written=[output])
+    # On this machine the sources found their files, patterns included.
+    read = read if distribution.has_remote_devices else ()
+    preflight.check_paths(distribution, written=[output], read=read)
     preflight.check_batches(distribution, settings.spans, settings.accumulate)
     preflight.check_model_shards(distribution, settings.backbone)
     available = preflight.device_memory()
@@ -90,7 +93,7 @@ def own_folder(distribution, folder):
 
 
 def check_same_start(distribution, step):
-    """Raises `RuntimeError` unless all processes start at the same step.
+    """Raises `OSError` unless all processes start at the same step.
 
     Args:
         distribution: `Distribution`.
@@ -98,7 +101,7 @@ def check_same_start(distribution, step):
     """
     steps = distribution.gather(step)
     if len(set(steps)) > 1:
-        raise RuntimeError(
+        raise OSError(
             f"The processes found different states, of the steps {steps}. "
             "Wait until the shared file system shows all files everywhere, "
             "then start them again."

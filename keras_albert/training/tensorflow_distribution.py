@@ -131,7 +131,7 @@ def _tpu(name):
         tf.tpu.experimental.initialize_tpu_system(resolver)
         strategy = tf.distribute.TPUStrategy(resolver)
     except (ValueError, RuntimeError, tf.errors.OpError) as error:
-        raise RuntimeError(
+        raise ConnectionError(
             f"No TPU answers under TPU_NAME={name!r}. Run on a TPU VM, with a "
             "TensorFlow that supports it, or take KERAS_BACKEND=jax with "
             f"data_parallel. TensorFlow says: {str(error).splitlines()[0]}"

@@ -157,7 +157,7 @@ def test_help_has_lines_for_several_machines(run_command):
     output = run_command("pretrain", "--help").output
 
     for word in (
-        "TF_CONFIG='{\"cluster\"",
+        'TF_CONFIG=\'{"cluster"',
         "KERAS_DISTRIBUTION_PROCESS_ID=0",
         "KERAS_DISTRIBUTION_NUM_PROCESSES=auto",
     ):

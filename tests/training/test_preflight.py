@@ -85,7 +85,7 @@ def test_a_step_that_does_not_fit_is_refused_with_a_batch_that_does():
     preflight.check_memory(needed, 500, batch_size=40)
     preflight.check_memory(needed, None, batch_size=4000)
     preflight.check_memory(needed, 500, batch_size=320, num_replicas=8)
-    with pytest.raises(MemoryError, match="--batch-size 80,"):
+    with pytest.raises(ValueError, match="--batch-size 80,"):
         preflight.check_memory(needed, 200, batch_size=320, num_replicas=8)
 
 

@@ -1,7 +1,11 @@
+import types
+
 import pytest
 
 from keras_albert.training import run_processes
 from keras_albert.training.distribution import Distribution
+from keras_albert.training.phases import Phase
+from keras_albert.training.phases import phase_spans
 
 SETTINGS = {"seed": 1}
 
@@ -50,5 +54,49 @@ def test_others_write_to_a_folder_that_is_forgotten(tmp_path):
 
 def test_processes_must_start_at_one_step():
     run_processes.check_same_start(Process(0, other=5), 5)
-    with pytest.raises(RuntimeError, match=r"\[5, 4\]"):
+    with pytest.raises(OSError, match=r"\[5, 4\]"):
         run_processes.check_same_start(Process(0, other=4), 5)
+
+
+@pytest.fixture
+def settings():
+    return types.SimpleNamespace(
+        spans=[phase_spans([Phase(16)], steps=9, batch_size=8)[0]],
+        accumulate=1,
+        backbone={
+            "vocabulary_size": 13,
+            "num_layers": 2,
+            "num_heads": 2,
+            "embedding_dim": 8,
+            "hidden_dim": 16,
+            "intermediate_dim": 24,
+        },
+    )
+
+
+def test_a_run_that_fits_its_devices_passes(settings, tmp_path):
+    run_processes.check_devices(Distribution(), settings, tmp_path / "out")
+
+
+def test_a_run_is_checked_against_its_devices(settings, tmp_path):
+    devices = Distribution()
+    devices.num_replicas = 3
+    with pytest.raises(ValueError, match="6 or 9"):
+        run_processes.check_devices(devices, settings, tmp_path / "out")
+    devices = Distribution()
+    devices.has_remote_devices = True
+    with pytest.raises(ValueError, match=r"corpus\.txt"):
+        run_processes.check_devices(
+            devices, settings, "gs://bucket/out", read=["corpus.txt"]
+        )
+
+
+def test_a_step_larger_than_the_memory_is_refused(
+    settings, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(
+        run_processes.preflight, "device_memory", lambda: 100_000
+    )
+    settings.spans[0] = phase_spans([Phase(16)], steps=9, batch_size=800)[0]
+    with pytest.raises(ValueError, match="--batch-size"):
+        run_processes.check_devices(Distribution(), settings, tmp_path / "out")
