@@ -1,6 +1,8 @@
 """What a connection may do: slow, silent, half-closed and huge requests."""
 
 import asyncio
+import contextlib
+import resource
 import zlib
 
 from aiohttp import web
@@ -9,6 +11,7 @@ from aiohttp.web_protocol import RequestHandler
 from keras_albert.serving.statuses import ServingError
 
 READ_BYTES = 2**16
+MAX_CONNECTIONS = 10_000
 
 
 class TooLargeError(Exception):
@@ -22,6 +25,7 @@ class Connection(RequestHandler):
     still gets its answer; one that does so amid a body has gone.
     """
 
+    is_busy = False
     is_reading_body = False
 
     def eof_received(self):
@@ -34,16 +38,56 @@ class Connection(RequestHandler):
 
 
 class HttpServer(web.Server):
-    """aiohttp's server with `Connection`s."""
+    """aiohttp's server with `Connection`s, and no more than it can hold.
 
-    def __init__(self, handler, **options):
+    Args:
+        handler: coroutine from a request to a response.
+        max_connections: int. Of more, the one that has been silent longest
+            is closed: those that send nothing must not keep others out.
+        **options: for each `Connection`.
+    """
+
+    def __init__(self, handler, max_connections, **options):
+        self._max_connections = max_connections
         self._options = options
-        super().__init__(handler, **options)
+        super().__init__(self._answer, **options)
+        self._handler = handler
+
+    async def _answer(self, request):
+        connection = request.protocol
+        connection.is_busy = True
+        try:
+            return await self._handler(request)
+        finally:
+            connection.is_busy = False
 
     def __call__(self):
         return Connection(
             self, loop=asyncio.get_running_loop(), **self._options
         )
+
+    def connection_made(self, handler, transport):
+        """Takes a connection, and another's place where there is none."""
+        super().connection_made(handler, transport)
+        if len(self.connections) > self._max_connections:
+            idle = (c for c in self.connections if not c.is_busy)
+            next(idle).force_close()
+
+
+def connections_to_hold():
+    """Allows this process as many files as it may have.
+
+    Returns:
+        Int, the connections that leave enough files for all else.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+            soft = hard
+    if soft == resource.RLIM_INFINITY:
+        return MAX_CONNECTIONS
+    return max(min(soft // 2, MAX_CONNECTIONS), 1)
 
 
 async def read_body(request, max_bytes, seconds):

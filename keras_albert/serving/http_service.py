@@ -7,6 +7,7 @@ from aiohttp import web
 from keras_albert.serving import metrics as metrics_module
 from keras_albert.serving.http_connection import HttpServer
 from keras_albert.serving.http_connection import TooLargeError
+from keras_albert.serving.http_connection import connections_to_hold
 from keras_albert.serving.http_connection import read_body
 from keras_albert.serving.json_replies import error_reply
 from keras_albert.serving.page import page
@@ -51,6 +52,8 @@ class HttpService:
         allow_cors: bool. Whether pages of other origins may ask.
         body_seconds: float. How long the sending of a body may take.
         idle_seconds: float. How long a connection may wait for a request.
+        shutdown_seconds: float. How long answers may take at the end.
+        max_connections: int. Defaults to what the process may have.
     """
 
     def __init__(
@@ -62,6 +65,8 @@ class HttpService:
         allow_cors=False,
         body_seconds=BODY_SECONDS,
         idle_seconds=IDLE_SECONDS,
+        shutdown_seconds=30.0,
+        max_connections=None,
     ):
         self._api = api
         self._models = models
@@ -70,6 +75,8 @@ class HttpService:
         self._allow_cors = allow_cors
         self._body_seconds = body_seconds
         self._idle_seconds = idle_seconds
+        self._shutdown_seconds = shutdown_seconds
+        self._max_connections = max_connections or connections_to_hold()
         self._runner = None
 
     async def start(self, host, port):
@@ -87,6 +94,7 @@ class HttpService:
         """
         server = HttpServer(
             self._handle,
+            self._max_connections,
             access_log=None,
             auto_decompress=False,
             keepalive_timeout=self._idle_seconds,
@@ -94,19 +102,16 @@ class HttpService:
             max_line_size=MAX_HEADER_BYTES,
             max_field_size=MAX_HEADER_BYTES,
         )
-        self._runner = web.ServerRunner(server)
+        self._runner = web.ServerRunner(
+            server, shutdown_timeout=self._shutdown_seconds
+        )
         await self._runner.setup()
         await web.TCPSite(self._runner, host, port, backlog=1024).start()
         return self._runner.addresses[0][1]
 
-    async def stop(self, seconds):
-        """Stops listening, answers what has come, then closes.
-
-        Args:
-            seconds: float. How long the answers may take.
-        """
+    async def stop(self):
+        """Stops listening, answers what has come, then closes."""
         if self._runner:
-            self._runner._shutdown_timeout = seconds
             await self._runner.cleanup()
 
     async def _handle(self, request):

@@ -30,6 +30,7 @@ def predict_request_call(model, request):
         tensors = {n: read_tensor(t) for n, t in request.inputs.items()}
     except ValueError as error:
         raise invalid(str(error)) from error
+    tensors = {**signature.defaults, **tensors}
     return predict_call(signature, tensors, request.output_filter)
 
 

@@ -119,6 +119,7 @@ class ModelServer:
             options.max_body_bytes,
             options.allow_cors,
             options.body_seconds,
+            shutdown_seconds=options.shutdown_seconds,
         )
         self._grpc = None
         try:
@@ -160,7 +161,7 @@ class ModelServer:
         await self._close()
 
     async def _close(self):
-        stopping = [self._http.stop(self._options.shutdown_seconds)]
+        stopping = [self._http.stop()]
         if self._grpc:
             stopping.append(self._grpc.stop(self._options.shutdown_seconds))
         await asyncio.gather(*stopping)

@@ -5,6 +5,7 @@ import dataclasses
 from keras_albert.serving.dtypes import BY_NUMBER
 from keras_albert.serving.statuses import ServingError
 from keras_albert.serving.statuses import invalid
+from keras_albert.serving.tensor_messages import read_tensor
 
 DEFAULT_SIGNATURE = "serving_default"
 
@@ -31,11 +32,14 @@ class Signature:
     Attributes:
         name: string.
         inputs, outputs: dict from name to `TensorInfo`, sorted by name.
+        defaults: dict from input name to NumPy array. Over gRPC, inputs with
+            a default may be left out.
     """
 
     name: str
     inputs: dict
     outputs: dict
+    defaults: dict = dataclasses.field(default_factory=dict)
 
 
 def signature_from_message(name, message):
@@ -52,7 +56,13 @@ def signature_from_message(name, message):
     def read(infos):
         return {alias: _tensor_info(infos[alias]) for alias in sorted(infos)}
 
-    return Signature(name, read(message.inputs), read(message.outputs))
+    defaults = getattr(message, "defaults", {})
+    return Signature(
+        name,
+        read(message.inputs),
+        read(message.outputs),
+        {alias: read_tensor(value) for alias, value in defaults.items()},
+    )
 
 
 def _tensor_info(message):

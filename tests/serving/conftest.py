@@ -1,16 +1,21 @@
-"""The models and the server that the tests share."""
+"""The models and the server that the tests share.
+
+What takes long to import is imported where it is needed: most tests need
+neither TensorFlow nor a server.
+"""
 
 import pytest
 
 from keras_albert.serving.batching_parameters import BatchingParameters
 from keras_albert.serving.model_config import read_model_configs
-from tests.serving.contract.models import write_models
 from tests.serving.running_server import running_server
 
 
 @pytest.fixture(scope="session")
 def models_config(tmp_path_factory):
     """`models.config` beside the folders of `albert` and `half`."""
+    from tests.serving.contract.models import write_models
+
     return write_models(tmp_path_factory.mktemp("models"))
 
 

@@ -55,7 +55,7 @@ def batched(test, **parameters):
     async def run():
         batching = Batching(BatchingParameters(**options), Metrics())
         try:
-            await test(batching, model)
+            await asyncio.wait_for(test(batching, model), 30)
         finally:
             model.gate.set()
             batching.close()
@@ -89,6 +89,19 @@ def test_what_does_not_fit_comes_in_the_next_batch():
         await all_of(batching, model, call(1, 2, 3), call(4, 5))
 
     assert batched(test).batches == [[1, 2, 3], [4, 5]]
+
+
+def test_a_batch_that_the_next_request_does_not_fit_in_does_not_wait():
+    async def test(batching, model):
+        runs = [
+            asyncio.ensure_future(batching.run(model, c))
+            for c in (call(1, 2, 3), call(4, 5))
+        ]
+        await asyncio.wait_for(runs[0], 5)
+        assert not runs[1].done()
+        runs[1].cancel()
+
+    batched(test, batch_timeout_micros=60_000_000)
 
 
 def test_batches_are_filled_up_to_an_allowed_size():

@@ -1,13 +1,18 @@
 """Clients that are slow, silent, gone, or send too much."""
 
+import asyncio
 import contextlib
 import gzip
 import json
+import resource
 import time
 
 import pytest
+from aiohttp import web
 
+from keras_albert.serving.http_connection import HttpServer
 from keras_albert.serving.http_connection import TooLargeError
+from keras_albert.serving.http_connection import connections_to_hold
 from keras_albert.serving.http_connection import gunzip
 from tests.serving.running_server import ask
 from tests.serving.running_server import connect
@@ -160,6 +165,49 @@ def test_requests_in_one_go_are_answered_in_turn(raw):
     while reply.count(b'"predictions"') < 3:
         reply += raw.recv(65536)
     assert reply.count(b"HTTP/1.1 200 ") == 3
+
+
+def test_the_longest_silent_make_place_for_others():
+    """A server that can hold three connections still answers the fourth."""
+
+    async def run():
+        async def answer(request):
+            await asyncio.sleep(0.2)
+            return web.Response(text="ok")
+
+        server = HttpServer(answer, max_connections=3)
+        runner = web.ServerRunner(server)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        port = runner.addresses[0][1]
+
+        async def open_one():
+            pair = await asyncio.open_connection("127.0.0.1", port)
+            await asyncio.sleep(0.02)
+            return pair
+
+        busy_reader, busy = await open_one()
+        busy.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        silent, other, last = [await open_one() for _ in range(3)]
+        assert await asyncio.wait_for(silent[0].read(), 5) == b""
+        last[1].write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        for reader in (busy_reader, last[0]):
+            line = await asyncio.wait_for(reader.readline(), 5)
+            assert line == b"HTTP/1.1 200 OK\r\n"
+        assert not other[0].at_eof()
+        for writer in (busy, silent[1], other[1], last[1]):
+            writer.close()
+        await runner.cleanup()
+
+    asyncio.run(run())
+
+
+def test_the_process_may_hold_all_it_is_allowed():
+    number = connections_to_hold()
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert soft == hard
+    assert 0 < number <= soft
 
 
 def test_gunzip():

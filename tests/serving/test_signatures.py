@@ -1,4 +1,5 @@
 import pytest
+import tensorflow as tf
 from tensorflow.core.protobuf import meta_graph_pb2
 
 from keras_albert.serving.signatures import Signature
@@ -25,11 +26,13 @@ def test_a_message_is_read():
     message.inputs["text"].tensor_shape.dim.add(size=-1)
     message.outputs["y"].dtype = 14  # bfloat16 has no place in JSON
     message.outputs["y"].tensor_shape.unknown_rank = True
+    message.defaults["text"].CopyFrom(tf.make_tensor_proto(["a"]))
 
     found = signature_from_message("s", message)
 
     assert found.inputs == {"text": TensorInfo("in:0", "DT_STRING", (-1,))}
     assert found.outputs == {"y": TensorInfo("", "DT_14", None)}
+    assert found.defaults["text"].tolist() == [b"a"]
 
 
 def test_inputs_must_be_the_same():

@@ -18,6 +18,7 @@ import sys
 from pathlib import Path
 
 import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
 
 from keras_albert.export.saved_model import export_saved_model
 from tests.export.tiny_classifiers import tiny_classifier
@@ -69,7 +70,16 @@ def write_half(folder, plus):
     signatures = {name: make(module) for name, make in SIGNATURES.items()}
     unfinished = folder.with_name(f".{folder.name}")
     tf.saved_model.save(module, str(unfinished), signatures=signatures)
+    add_default(unfinished / "saved_model.pb")
     unfinished.rename(folder)
+
+
+def add_default(path):
+    """Gives an input of `optional` a default, for which Keras has no way."""
+    saved = saved_model_pb2.SavedModel.FromString(path.read_bytes())
+    signature = saved.meta_graphs[0].signature_def["optional"]
+    signature.defaults["plus"].CopyFrom(tf.make_tensor_proto([10.0]))
+    path.write_bytes(saved.SerializeToString())
 
 
 def spec(shape, dtype, name):
@@ -80,6 +90,21 @@ def serving_default(module):
     @tf.function(input_signature=[spec([None], tf.float32, "x")])
     def run(x):
         return {"y": x / 2 + module.plus}
+
+    return run
+
+
+def optional(module):
+    """Two inputs, the second of which may be left out over gRPC."""
+
+    @tf.function(
+        input_signature=[
+            spec([None], tf.float32, "x"),
+            spec([None], tf.float32, "plus"),
+        ]
+    )
+    def run(x, plus):
+        return {"y": x + plus}
 
     return run
 
@@ -235,6 +260,7 @@ def regress(module):
 
 SIGNATURES = {
     "serving_default": serving_default,
+    "optional": optional,
     "pairwise": pairwise,
     "echo": echo,
     "floats": floats,

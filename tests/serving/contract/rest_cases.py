@@ -189,6 +189,11 @@ COLUMNS = [
         "Missing named input: negate",
     ),
     refused(
+        "a default helps no REST request",
+        {"signature_name": "optional", "inputs": {"x": [1.0]}},
+        "Missing named input: plus",
+    ),
+    refused(
         "several inputs need named columns",
         {"signature_name": "pairwise", "inputs": [[1, 2]]},
         "plain value/list",

@@ -122,6 +122,18 @@ CASES = [
         outputs={"y": array([], "float32")},
     ),
     PredictCase(
+        "an input with a default may be left out",
+        "optional",
+        {"x": array([1.0], "float32")},
+        {"y": array([11.0], "float32")},
+    ),
+    PredictCase(
+        "an input with a default may be sent",
+        "optional",
+        {"x": array([1.0], "float32"), "plus": array([2.0], "float32")},
+        {"y": array([3.0], "float32")},
+    ),
+    PredictCase(
         "an unknown signature",
         "none",
         X,
