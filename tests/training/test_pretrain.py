@@ -113,7 +113,6 @@ class InterruptAt(keras.callbacks.Callback):
             os.kill(os.getpid(), signal.SIGINT)
 
 
-@every_backend
 def test_an_interrupted_run_continues_to_the_same_end(run, finished):
     with pytest.raises(callbacks.TrainingInterrupted) as stopped:
         run(callbacks=[InterruptAt(3)])
