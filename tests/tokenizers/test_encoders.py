@@ -149,7 +149,7 @@ def test_option_that_does_not_exist(file):
 def test_nothing_there(tmp_path):
     with pytest.raises(FileNotFoundError, match="There is no tokenizer at"):
         load_encoder(tmp_path / "missing.model")
-    with pytest.raises(ValueError, match=r"holds no tokenizer\.json"):
+    with pytest.raises(ValueError, match="folder .* holds no tokenizer"):
         load_encoder(tmp_path)
     with pytest.raises(ValueError, match="the given bytes is empty"):
         load_encoder(b"")
