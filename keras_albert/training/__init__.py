@@ -22,7 +22,9 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "plan_result": ["Plan"],
         "pretrain": ["pretrain"],
         "pretrain_result": ["PretrainResult", "load_pretrained"],
+        "published_recipe": ["Recipe", "make_recipe"],
         "recipes": ["make_optimizer", "small_config"],
+        "step_log": ["read_steps"],
         "schedules": ["WarmupPolynomialDecay"],
     },
 )
