@@ -31,8 +31,9 @@ class Connection(RequestHandler):
     def eof_received(self):
         """Keeps the sending half open while an answer is due."""
         super().eof_received()
-        if self.is_reading_body:
-            return False
+        waits = self._waiter is not None and not self._waiter.done()
+        if self.is_reading_body or waits:
+            return False  # no answer is due
         self.close()
         return True
 

@@ -71,6 +71,25 @@ def test_a_client_that_ends_amid_its_body_has_gone(raw):
     assert time.monotonic() - started < 0.9  # not only when time is over
 
 
+@pytest.mark.parametrize("data", [b"", b"POST /v1/models/half:pre"])
+def test_a_client_that_ends_before_its_request_is_let_go(raw, data):
+    raw.sendall(data)
+    time.sleep(0.1)
+    raw.shutdown(1)
+    started = time.monotonic()
+
+    assert read_all(raw) == b""
+    assert time.monotonic() - started < 0.9
+
+
+def test_a_client_that_ends_after_its_answer_is_let_go(raw):
+    raw.sendall(head(len(BODY)) + BODY)
+    assert raw.recv(65536).startswith(b"HTTP/1.1 200 ")
+    raw.shutdown(1)
+
+    assert read_all(raw) == b""
+
+
 def test_a_body_that_does_not_come_is_not_waited_for(raw, server):
     raw.sendall(head(100) + b'{"inst')
     status, _, _ = ask(server.url + PATH, BODY)  # others are not blocked
