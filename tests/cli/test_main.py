@@ -56,6 +56,7 @@ def test_the_commands_are_these():
         "export",
         "finetune",
         "inspect-corpus",
+        "plan",
         "predict",
         "prepare",
         "pretrain",
