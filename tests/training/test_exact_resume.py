@@ -51,6 +51,32 @@ class CrashInEvaluation(keras.callbacks.Callback):
         raise Crash
 
 
+@pytest.fixture(scope="module", autouse=True)
+def compiled_once(tmp_path_factory):
+    """Keeps what JAX compiles for the next run, which compiles the same."""
+    if keras.backend.backend() != "jax":
+        yield
+        return
+    import jax
+    from jax.experimental.compilation_cache import compilation_cache
+
+    names = {
+        "jax_compilation_cache_dir": str(tmp_path_factory.mktemp("cache")),
+        "jax_persistent_cache_min_compile_time_secs": 0.0,
+        "jax_persistent_cache_min_entry_size_bytes": -1,
+    }
+    before = {name: getattr(jax.config, name) for name in names}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in names.items():
+            jax.config.update(name, value)
+            patch.setenv(name.upper(), str(value))
+        compilation_cache.reset_cache()
+        yield
+    for name, value in before.items():
+        jax.config.update(name, value)
+    compilation_cache.reset_cache()
+
+
 @pytest.fixture(scope="module")
 def arguments(documents, tiny_config):
     """LAMB, dropout, parts and averages; an evaluation amid checkpoints."""

@@ -20,12 +20,14 @@ DROPOUT = 0.3
 
 
 def uniform(shape, seed):
-    """Numbers between 0 and 1 in which no pattern is easily seen."""
-    count = int(np.prod(shape))
-    places = ops.reshape(ops.arange(count, dtype="float32"), shape)
-    mixed = ops.cast(seed[1] * 131 + seed[0] % 1009, "float32")
-    waves = ops.sin(places * 12.9898 + mixed * 78.233) * 4375.85
-    return waves - ops.floor(waves)
+    """Numbers between 0 and 1, in integers: every compiler gets the same."""
+    prime = 65521
+    places = ops.reshape(ops.arange(int(np.prod(shape)), dtype="int32"), shape)
+    key, count = ops.cast(seed[0] % 1009, "int32"), ops.cast(seed[1], "int32")
+    mixed = (places * 7919 + key * 31337 + count * 9973) % prime
+    for factor in (17389, 31337):
+        mixed = ops.bitwise_xor(mixed, mixed // 128) * factor % prime
+    return ops.cast(mixed, "float32") / prime
 
 
 @pytest.fixture(autouse=True, scope="module")
