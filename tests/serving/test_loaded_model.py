@@ -120,7 +120,7 @@ def test_an_operation_that_nobody_has(tmp_path):
 
 def test_closing_waits_for_runs(models_config):
     model = LoadedModel(models_config.parent / "half" / "1")
-    rounds = np.array([100_000], "int32")
+    rounds = np.array([60_000], "int32")
     results = []
     thread = threading.Thread(
         target=lambda: results.append(run(model, "slow", rounds=rounds))
@@ -131,6 +131,6 @@ def test_closing_waits_for_runs(models_config):
     model.close()
 
     thread.join()
-    assert results[0]["counted"].tolist() == [100_000]
+    assert results[0]["counted"].tolist() == [60_000]
     with pytest.raises(ServingError, match="UNAVAILABLE"):
         run(model, "", x=np.ones(1, "float32"))

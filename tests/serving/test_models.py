@@ -84,9 +84,9 @@ def test_a_new_version_comes_in_and_the_old_one_is_drained(half, tmp_path):
 
         shutil.rmtree(tmp_path / "half" / "2")  # a rollback
         await until(lambda: states(models)[1] == "AVAILABLE")
+        await until(lambda: states(models).get(2, "END") == "END")
         with models.use("half") as version:
             assert answer(version) == 2.0
-        await until(lambda: states(models).get(2, "END") == "END")
 
     with_models([ModelConfig("half", tmp_path / "half")], test)
 

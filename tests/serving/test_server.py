@@ -1,3 +1,4 @@
+import asyncio
 import json
 import socket
 import threading
@@ -7,6 +8,7 @@ import pytest
 
 from keras_albert.serving.model_config import ModelConfig
 from keras_albert.serving.server import ServerOptions
+from tests.serving.running_server import RunningServer
 from tests.serving.running_server import ask
 from tests.serving.running_server import running_server
 
@@ -36,11 +38,28 @@ def test_without_grpc(half):
         ask(f"{server.url}/v1/models/half")
 
 
+def test_the_end_is_told_before_it_comes(half):
+    server = RunningServer([half], drain_seconds=1.5, grpc_port=None)
+    url = f"{server.url}/v1/models/half"
+    assert ask(f"{url}/metadata")[0] == 200
+    stopping = asyncio.run_coroutine_threadsafe(
+        server.server.stop(), server.loop
+    )
+    time.sleep(0.1)
+
+    assert ask(f"{url}/metadata")[0] == 503
+    assert ask(f"{url}:predict", {"instances": [1.0]})[0] == 200
+    stopping.result(30)
+    server.end_loop()
+    with pytest.raises(OSError):
+        ask(url)
+
+
 def test_the_end_waits_for_what_is_computed(half):
     answers = []
 
     def ask_slowly(url):
-        body = {"signature_name": "slow", "inputs": [200_000]}
+        body = {"signature_name": "slow", "inputs": [60_000]}
         answers.append(ask(f"{url}/v1/models/half:predict", body))
 
     with running_server([half], grpc_port=None) as server:
@@ -52,7 +71,7 @@ def test_the_end_waits_for_what_is_computed(half):
     thread.join()
 
     (answer,) = answers
-    assert (answer[0], json.loads(answer[2])) == (200, {"outputs": [200_000]})
+    assert (answer[0], json.loads(answer[2])) == (200, {"outputs": [60_000]})
     assert model._closed
 
 
