@@ -19,7 +19,9 @@ class RunningServer:
         options = {"port": 0, "grpc_port": 0, "drain_seconds": 0, **options}
         self.loop = asyncio.new_event_loop()
         self.server = ModelServer(configs, ServerOptions(**options))
-        self.thread = threading.Thread(target=self.loop.run_forever)
+        self.thread = threading.Thread(
+            target=self.loop.run_forever, daemon=True
+        )
         self.thread.start()
         try:
             self.run(self.server.start())

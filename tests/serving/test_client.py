@@ -1,5 +1,6 @@
 """The client against the local server, over both ways."""
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -191,6 +192,19 @@ def test_passing_failures_are_not_seen(make):
     client._transport.codes = ["INTERNAL"]
     with pytest.raises(ServingError, match="INTERNAL: x$"):
         client.predict([1.0])
+
+
+def test_a_signature_that_changed_meanwhile_is_asked_for_again(server):
+    """The client knows the outputs of the version before."""
+    client = Client(server.url, "half", version=1)
+    before = client.signatures()
+    before["serving_default"] = dataclasses.replace(
+        before["serving_default"], outputs=before["uneven"].outputs
+    )
+    client._signatures = before
+
+    assert client.predict([1.0])["y"].tolist() == [2.5]
+    client.close()
 
 
 def test_a_model_that_loads_is_waited_for(make):

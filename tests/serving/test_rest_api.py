@@ -1,6 +1,7 @@
 """The answers themselves are in `contract/`."""
 
 import asyncio
+import contextlib
 import json
 
 from keras_albert.serving.metrics import Metrics
@@ -8,6 +9,8 @@ from keras_albert.serving.rest_api import LONG_BODY
 from keras_albert.serving.rest_api import RestApi
 from keras_albert.serving.statuses import ServingError
 from tests.serving.running_server import ask
+from tests.serving.running_server import connect
+from tests.serving.running_server import read_all
 
 
 def test_long_requests_and_answers_are_right_too(server):
@@ -27,16 +30,19 @@ def test_at_the_end_readiness_goes_first(server):
     api = server.server._api
     api.is_ending = True
     try:
-        ready, headers, _ = ask(f"{server.url}/v1/models/half/metadata")
+        ready, _, _ = ask(f"{server.url}/v1/models/half/metadata")
         answer, _, _ = ask(
             f"{server.url}/v1/models/half:predict", {"instances": [1.0]}
         )
+        with contextlib.closing(connect(server.url)) as raw:
+            raw.sendall(b"GET /v1/models/half HTTP/1.1\r\nHost: a\r\n\r\n")
+            status = read_all(raw)  # the server closes, though not asked to
     finally:
         api.is_ending = False
 
     assert ready == 503
     assert answer == 200
-    assert headers["Connection"] == "close"
+    assert b"Connection: close" in status
 
 
 def test_what_models_raise_becomes_the_reply():
