@@ -12,6 +12,7 @@ from keras_albert.conversion.google import CONFIG_FILE
 from keras_albert.conversion.google import PREFIX
 from keras_albert.conversion.google_names import GOOGLE
 from keras_albert.conversion.model_variables import model_variables
+from keras_albert.conversion.variable_memory import tensorflow_tensor
 from keras_albert.conversion.weight_table import variable_as
 
 # About the most that is held at once when a checkpoint is written.
@@ -86,7 +87,7 @@ def write_checkpoint(prefix, weights):
                 prefix=parts[-1],
                 tensor_names=[name for name, _, _ in members],
                 shape_and_slices=[""] * len(members),
-                tensors=[tf.constant(read()) for _, _, read in members],
+                tensors=[tensorflow_tensor(read()) for _, _, read in members],
             )
     tf.raw_ops.MergeV2Checkpoints(
         checkpoint_prefixes=parts,

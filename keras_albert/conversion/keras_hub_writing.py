@@ -8,10 +8,9 @@ from keras_albert.conversion.keras_hub import counts
 from keras_albert.conversion.keras_hub import unfilled_kernels
 from keras_albert.conversion.model_variables import model_variables
 from keras_albert.conversion.model_variables import part_of
-from keras_albert.conversion.variable_memory import fill
+from keras_albert.conversion.variable_memory import hand_over
 from keras_albert.conversion.variable_memory import release
 from keras_albert.conversion.variable_memory import streamed
-from keras_albert.conversion.variable_memory import value_of
 from keras_albert.models.pretrainer import AlbertPretrainer
 from keras_albert.models.text_classifier import AlbertTextClassifier
 from keras_albert.tokenizers.sentence_piece import AlbertTokenizer
@@ -48,7 +47,7 @@ def write_keras_hub(converted, folder, keep=True):
         if row is None or row[0] not in file:
             continue
         theirs = file[row[0]]
-        fill(theirs, np.reshape(value_of(variable), theirs.shape))
+        hand_over(variable, theirs)
         set_paths.add(row[0])
         if not keep:
             release(variable)

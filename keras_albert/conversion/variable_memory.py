@@ -79,6 +79,21 @@ def fill(variable, array):
     variable.assign(_as_tensor(copy))
 
 
+def hand_over(variable, target):
+    """Sets a variable of as many elements to the value of another.
+
+    With JAX, whose arrays never change, both have the same memory then.
+
+    Args:
+        variable: Keras variable. The one with the value.
+        target: Keras variable. The one that is set.
+    """
+    if keras.backend.backend() == "jax":
+        target.assign(ops.reshape(variable.value, target.shape))
+        return
+    fill(target, np.reshape(value_of(variable), target.shape))
+
+
 def release(variable):
     """Gives a variable's memory back; its value is lost."""
     if keras.backend.backend() == "torch":
@@ -190,6 +205,20 @@ def _as_tensor(array):
         if jax.default_backend() == "cpu":
             return jax.dlpack.from_dlpack(array)
     return ops.convert_to_tensor(array)
+
+
+def tensorflow_tensor(array):
+    """A TensorFlow tensor of a float32 array, outside TensorFlow's allocator.
+
+    What that has once taken it keeps for the rest of the process.
+    """
+    import tensorflow as tf
+
+    if array.dtype != "float32" or not array.size:
+        return tf.constant(array)
+    copy = _aligned_zeros(array.shape)
+    np.copyto(copy, array)
+    return tf.experimental.dlpack.from_dlpack(copy.__dlpack__())
 
 
 def _copy_blocks(target, source):

@@ -107,7 +107,9 @@ def assign_weights(variables, rows, source, skipped, kept=None):
     _check_names(names, source, {**skipped, **kept})
     for ours, (theirs, form) in wanted.items():
         _check_shape(theirs, source.shapes[theirs], form, variables[ours])
-    for ours, (theirs, form) in wanted.items():
+    # The largest first, while little else is there.
+    for ours in sorted(wanted, key=lambda n: -np.prod(variables[n].shape)):
+        theirs, form = wanted[ours]
         variable = variables[ours]
         fill(variable, to_form(source.read(theirs), form, variable.shape))
         source.release(theirs)
