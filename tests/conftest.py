@@ -11,6 +11,8 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 os.environ.setdefault("MPLBACKEND", "Agg")
+# Models here are tiny: compiling them well takes longer than running them.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
 from pathlib import Path  # noqa: E402
 
