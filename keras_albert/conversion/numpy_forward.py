@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-# What is kept is what TensorFlow's reader does not give back to the system.
-KEPT_BYTES = 2**24
+# All weights of the base size; of the largest, those read often.
+KEPT_BYTES = 2**26
 
 
 def numpy_outputs(source, inputs):
