@@ -45,6 +45,7 @@ TENSORFLOW_MODULES = {
     "keras_albert/export/served_model.py",
     "keras_albert/export/served_signatures.py",
     "keras_albert/export/served_texts.py",
+    "keras_albert/export/token_model.py",
     "keras_albert/training/tensorflow_distribution.py",
     "keras_albert/serving/loaded_model.py",
     "keras_albert/serving/warm_up.py",

@@ -1,4 +1,4 @@
-"""`keras-albert export`: a model as a SavedModel, ready for a server."""
+"""`keras-albert export`: a model for a server or another runtime."""
 
 import enum
 from pathlib import Path
@@ -13,6 +13,8 @@ class Format(enum.StrEnum):
     """What an export can write; `EXPORTS` says how."""
 
     saved_model = "saved_model"
+    onnx = "onnx"
+    litert = "litert"
 
 
 class Dtype(enum.StrEnum):
@@ -45,7 +47,11 @@ def export(
         typer.Option(help="Version number. [dim]default: the next one[/]"),
     ] = None,
     format: Annotated[
-        Format, typer.Option(help="What to write.")
+        Format,
+        typer.Option(
+            help="A SavedModel takes strings, the others take token ids and "
+            "lie in a folder of the format's name."
+        ),
     ] = Format.saved_model,
     dtype: Annotated[
         Dtype,
@@ -67,7 +73,7 @@ def export(
     ] = True,
     backend: BackendOption = None,
 ):
-    """Export a model for TensorFlow Serving: strings in, answers out."""
+    """Export a model for TensorFlow Serving, ONNX Runtime or LiteRT."""
     if (model is None) == (model_option is None):
         raise typer.BadParameter("Give the model once: MODEL or --model MODEL.")
     model = model or model_option
@@ -122,6 +128,48 @@ def export_saved_model(model, output, *, version, dtype, verify, bundle):
         console.print(f'Ask it: keras-albert predict {made.path} "some text"')
 
 
+def export_token_ids(format):
+    """Makes the function that writes one of the formats of token ids.
+
+    Args:
+        format: `Format`.
+    """
+
+    def run(model, output, *, version, dtype, verify, bundle):
+        if dtype != "float32":
+            raise typer.BadParameter(
+                f"{format} is written in float32 only. Leave --dtype out."
+            )
+        from keras_albert.cli import show
+        from keras_albert.export import export_token_model
+
+        console = show.console()
+        with console.status("Starting") as status:
+
+            def report(stage):
+                status.update(stage)
+                console.print(stage)
+
+            made = export_token_model(
+                model,
+                output,
+                format=str(format),
+                version=version,
+                verify=verify,
+                report=report,
+            )
+        size = made.model_file.stat().st_size
+        console.print(f"{made.model_file} ({show.megabytes(size)})")
+        if made.difference is not None:
+            console.print(
+                f"Differs from the Keras model by {made.difference:.1g} at "
+                "most."
+            )
+        console.print(f"How to ask it: {made.path / 'README.md'}")
+
+    return run
+
+
 def difference_line(differences, dtype):
     """Says how far the export is from the Python model.
 
@@ -141,4 +189,8 @@ def difference_line(differences, dtype):
     return f"{line}."
 
 
-EXPORTS = {Format.saved_model: export_saved_model}
+EXPORTS = {
+    Format.saved_model: export_saved_model,
+    Format.onnx: export_token_ids(Format.onnx),
+    Format.litert: export_token_ids(Format.litert),
+}

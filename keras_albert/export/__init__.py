@@ -1,4 +1,4 @@
-"""SavedModels that take strings."""
+"""SavedModels that take strings, and other formats that take token ids."""
 
 import lazy_loader
 
@@ -7,6 +7,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     submod_attrs={
         "saved_model": ["Export", "export_model", "export_saved_model"],
         "signature_shapes": ["ServedTask"],
+        "token_export": ["TokenExport", "export_token_model"],
         "verification": ["predict_saved_model", "verify_saved_model"],
     },
 )

@@ -33,6 +33,8 @@ class ServedEncoder(tf.Module):
         dtype: `"float32"` or `"bfloat16"`: the dtype in which the weights are
             held and the products are computed. Norms, softmax and results are
             float32 either way.
+        activations: dict from the backbone's name of an activation to a
+            function. Defaults to TensorFlow's own.
 
     Call arguments:
         token_ids: int32 tensor of shape `(batch_size, sequence_length)`.
@@ -43,7 +45,7 @@ class ServedEncoder(tf.Module):
         Float32 tensor of shape `(batch_size, sequence_length, hidden_dim)`.
     """
 
-    def __init__(self, backbone, dtype="float32"):
+    def __init__(self, backbone, dtype="float32", activations=ACTIVATIONS):
         super().__init__()
         self.dtype = tf.as_dtype(dtype)
         self.hidden_dim = backbone.hidden_dim
@@ -71,7 +73,7 @@ class ServedEncoder(tf.Module):
         self._feed_forward_of = [places[id(x.feed_forward)] for x in layers]
         self._call_order = tuple(backbone.encoder.call_order)
         self._num_heads = backbone.num_heads
-        self._activation = ACTIVATIONS[backbone.activation]
+        self._activation = activations[backbone.activation]
 
     def _variable(self, value):
         value = keras.ops.convert_to_numpy(value)

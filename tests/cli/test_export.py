@@ -6,6 +6,7 @@ import keras_albert.export
 import keras_albert.serving  # noqa: F401
 from keras_albert.cli.export import difference_line
 from keras_albert.export.saved_model import Export
+from keras_albert.export.token_export import TokenExport
 from keras_albert.export.verification import Differences
 
 EXPORT = "keras_albert.export"
@@ -108,3 +109,37 @@ def test_changed_labels_are_told_for_rounded_weights():
         "Differs from the float32 model by 0.02 at most and 0.001 on average; "
         "1 of 30 labels changed."
     )
+
+
+@pytest.mark.parametrize("format", ["onnx", "litert"])
+def test_formats_of_token_ids(run_command, replace, tmp_path, format):
+    file = tmp_path / "model.bin"
+    file.write_bytes(b"x" * 2_500_000)
+    export = replace(
+        EXPORT, "export_token_model", TokenExport(tmp_path, file, 1.6e-6)
+    )
+
+    result = run_command(
+        *("export", "model", "--output", "out/x", "--format", format),
+        *("--version", 3, "--no-verify"),
+    )
+
+    assert result.exit_code == 0, result.output
+    assert export.arguments == (Path("model"), Path("out/x"))
+    assert callable(export.options.pop("report"))
+    assert export.options == {"format": format, "version": 3, "verify": False}
+    output = result.output.replace("\n", "")
+    assert "2.5 MB" in output
+    assert "by 2e-06 at most." in output
+
+
+def test_formats_of_token_ids_are_float32(run_command, replace):
+    export = replace(EXPORT, "export_token_model", None)
+
+    result = run_command(
+        *("export", "model", "--format", "onnx", "--dtype", "bfloat16")
+    )
+
+    assert result.exit_code == 2
+    assert "float32 only" in result.output
+    assert export.options is None  # not called

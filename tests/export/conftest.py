@@ -54,3 +54,11 @@ def export_copy(exports, tmp_path):
     """`(model, folder)` of an export that the test may damage."""
     model, folder = exports("sentence_piece")
     return model, shutil.copytree(folder, tmp_path / "1")
+
+
+@pytest.fixture(scope="session")
+def token_exports(tmp_path_factory):
+    """Function from kind and format to `(model, preprocessor, export)`."""
+    from tests.export.token_exports import TokenExports
+
+    return TokenExports(tmp_path_factory.mktemp("token_exports"))
