@@ -31,7 +31,7 @@ def test_folder_says_what_is_in_it(token_exports):
     assert content["special_tokens"]["[SEP]"] == 3
 
 
-def test_a_saved_model_of_any_backend_becomes_the_next_version(tmp_path):
+def test_a_preset_becomes_the_next_version(tmp_path):
     model, preprocessor = tiny_model("classifier")
     model.save_to_preset(tmp_path / "preset")
     stages = []
