@@ -109,9 +109,7 @@ class FactorizedEmbedding(keras.layers.Layer):
             dtype=self.dtype_policy,
             name="layer_norm",
         )
-        self.dropout = Dropout(
-            dropout, dtype=self.dtype_policy, name="dropout"
-        )
+        self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
         self.projection = None
         if use_projection or (use_projection is None and self._widens):
             self.projection = keras.layers.Dense(

@@ -49,9 +49,7 @@ class SentenceOrderHead(keras.layers.Layer):
         super().__init__(**kwargs)
         self.dropout_rate = dropout
         self.initializer_range = initializer_range
-        self.dropout = Dropout(
-            dropout, dtype=self.dtype_policy, name="dropout"
-        )
+        self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
         self.logits = keras.layers.Dense(
             2,
             kernel_initializer=kernel_initializer(initializer_range),
