@@ -5,6 +5,7 @@ DIR/deploy/README.md        the exact lines
 DIR/deploy/config/          models, batching and monitoring
 DIR/deploy/compose.yaml     one machine
 DIR/deploy/kubernetes.yaml  a cluster
+DIR/deploy/clients/         a client in Java
 """
 
 from pathlib import Path
@@ -27,6 +28,8 @@ from keras_albert.serving.bundle_readme import readme
 from keras_albert.serving.bundle_release import CONFIG_FILE
 from keras_albert.serving.bundle_release import DEPLOY_FOLDER
 from keras_albert.serving.bundle_release import STABLE
+from keras_albert.serving.java_client import JAVA_CLIENT
+from keras_albert.serving.java_client import java_client
 
 
 def write_bundle(folder):
@@ -73,6 +76,7 @@ def write_bundle(folder):
         ("config/monitoring.config", monitoring_config()),
         ("compose.yaml", compose_file(name)),
         ("kubernetes.yaml", kubernetes_manifest(name)),
+        (JAVA_CLIENT, java_client()),
     ):
         if not (deploy / path).exists():
             write_atomically(deploy / path, text)

@@ -9,6 +9,7 @@ from keras_albert.serving.bundle_containers import POLL_SECONDS
 from keras_albert.serving.bundle_containers import REST_PORT
 from keras_albert.serving.bundle_containers import kubernetes_name
 from keras_albert.serving.bundle_containers import metadata_path
+from keras_albert.serving.java_client import JAVA_CLIENT
 
 # A README without this line is someone's own and is left alone.
 MARK = "<!-- Written by keras-albert; remove this line to keep your edits. -->"
@@ -122,6 +123,7 @@ def _model(name, signatures):
         "```shell\n" + "\n".join(_curl_lines(name, signatures)) + "\n```",
         "The same through gRPC (`pip install tensorflow-serving-api`):",
         _grpc_example(name, signatures["serving_default"]),
+        *_java_example(name, signatures["serving_default"]),
     ]
     return "\n\n".join(lines)
 
@@ -198,4 +200,31 @@ request.inputs["text"].CopyFrom(tf.make_tensor_proto(["{text}"]))
 answer = service.Predict(request, timeout=5.0)
 for output in {outputs}:
     print(output, tf.make_ndarray(answer.outputs[output]))
+```"""
+
+
+def _java_example(name, shapes):
+    """Lines for the client in Java, which asks classifiers."""
+    if set(shapes["outputs"]) != {"label", "probabilities"}:
+        return
+    program = f"java {JAVA_CLIENT.name} --url http://127.0.0.1:{REST_PORT}"
+    yield f"""\
+From Java 17 on, without any library, the label and its probability for each
+line of a text file in UTF-8:
+
+```shell
+cd {JAVA_CLIENT.parent}
+{program} --model {name} < lines.txt
+{program} --model {name} --label stable "{TEXTS["text"]}"
+```
+
+In a program, copy `{JAVA_CLIENT}` into it:
+
+```java
+var client = new AlbertClient(
+    "http://127.0.0.1:{REST_PORT}", "{name}",
+    new AlbertClient.Options().label("stable"));
+for (var answer : client.classify(List.of("{TEXTS["text"]}"))) {{
+    System.out.println(answer.label() + " " + answer.probabilities());
+}}
 ```"""

@@ -14,6 +14,7 @@ from keras_albert.serving.bundle_release import release
 FILES = {
     *("README.md", "compose.yaml", "kubernetes.yaml", "config/models.config"),
     *("config/batching.config", "config/monitoring.config"),
+    "clients/AlbertClient.java",
 }
 
 
