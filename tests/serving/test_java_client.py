@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler
@@ -222,6 +223,16 @@ def test_no_server(java):
     assert shown.returncode == 1
     assert "No connection to http://127.0.0.1:1/" in shown.stderr
     assert "(try 2)" in shown.stderr
+
+
+def test_a_server_that_is_silent(java):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        given = ("--url", url, "--model", "a", "--deadline", "0.5")
+        shown = java(*given, lines=["b"])
+
+    assert shown.returncode == 1
+    assert "within the deadline of 0.5 seconds" in shown.stderr
 
 
 def test_help_and_wrong_arguments(java):
