@@ -1,7 +1,10 @@
 """ONNX: one file for ONNX Runtime, with batch and length free."""
 
+import hashlib
 import logging
 from pathlib import Path
+
+import numpy as np
 
 from keras_albert.export.conformance import check_cases
 from keras_albert.export.conformance import padded_inputs
@@ -48,6 +51,7 @@ def write(folder, task, token_model, lengths):
         function, input_signature=function.input_signature, opset=OPSET
     )
     _name_sizes(proto.graph, token_signature(task))
+    _share_transposed(proto.graph)
     onnx.checker.check_model(proto)
     onnx.save(proto, str(Path(folder) / MODEL_FILE))
 
@@ -64,6 +68,36 @@ def _name_sizes(graph, signature):
                 dimensions.dim.add().dim_param = size
             else:
                 dimensions.dim.add().dim_value = size
+
+
+def _share_transposed(graph):
+    """Stores a matrix once whose transpose the graph also holds.
+
+    A pretrainer scores words by the table that it embeds them with, and the
+    conversion writes that table a second time, transposed.
+    """
+    onnx = import_extra("onnx", NAME)
+    names = {}
+    for tensor in list(graph.initializer):
+        if len(tensor.dims) != 2:
+            continue
+        matrix = onnx.numpy_helper.to_array(tensor)
+        twin = names.get(_content(matrix.T))
+        if twin is None:
+            names[_content(matrix)] = tensor.name
+            continue
+        graph.initializer.remove(tensor)
+        node = onnx.helper.make_node(
+            "Transpose", [twin], [tensor.name], perm=[1, 0]
+        )
+        graph.node.insert(0, node)
+
+
+def _content(matrix):
+    """What two equal matrices have in common."""
+    values = np.ascontiguousarray(matrix)
+    digest = hashlib.sha256(values).digest()
+    return values.shape, values.dtype.str, digest
 
 
 def check(folder, task, cases, lengths):

@@ -88,6 +88,23 @@ def test_shared_weights_are_stored_once_and_exact_gelu_runs(tmp_path):
     np.testing.assert_allclose(found, want, atol=1e-5)
 
 
+def test_the_table_of_words_is_stored_once(token_exports):
+    """It embeds, and transposed it scores."""
+    model, _, made = token_exports("pretrainer", "onnx")
+    table = model.backbone.token_embedding.embeddings.numpy()
+
+    graph = onnx.load(made.model_file).graph
+
+    matrices = [onnx.numpy_helper.to_array(x) for x in graph.initializer]
+    twins = [
+        x
+        for x in matrices
+        if x.shape in (table.shape, table.T.shape)
+        and (np.array_equal(x, table) or np.array_equal(x.T, table))
+    ]
+    assert len(twins) == 1
+
+
 def test_check_finds_another_models_answers(token_exports):
     _, _, made = token_exports("classifier", "onnx")
     cases = read_cases(made.path)
