@@ -73,10 +73,12 @@ class MaskingRates:
             )
 
 
-def default_num_predictions(sequence_length: int, masking_rate: float) -> int:
+def default_num_predictions(
+    sequence_length: int, masking_rate: float = MaskingRates.masking_rate
+) -> int:
     """Width of the prediction arrays that never cuts the budget.
 
-    >>> default_num_predictions(128, 0.15)
+    >>> default_num_predictions(128)
     20
     """
     return max(1, int(np.ceil(sequence_length * masking_rate)))

@@ -30,13 +30,9 @@ def total_over_devices(x):
     Returns:
         Scalar tensor: `x` itself where one device holds the whole batch.
     """
-    backend = keras.backend.backend()
-    if backend == "tensorflow":
-        import tensorflow as tf
-
-        if (context := _replica_context()) is not None:
-            return context.all_reduce(tf.distribute.ReduceOp.SUM, x)
-    elif backend == "jax" and _AXIS.get() is not None:
+    if (context := replica_context()) is not None:
+        return context.all_reduce("SUM", x)
+    if _AXIS.get() is not None:
         import jax
 
         return jax.lax.psum(x, _AXIS.get())
@@ -134,7 +130,7 @@ def replica_dropout():
     Keras's seeds are equal in all replicas; the replica's number moves them
     apart. Changes nothing outside a replica context.
     """
-    context = _replica_context()
+    context = replica_context()
     if context is None:
         yield
         return
@@ -150,8 +146,15 @@ def replica_dropout():
         yield
 
 
-def _replica_context():
-    """The replica context if there are several replicas, else `None`."""
+def replica_context():
+    """Returns `tf.distribute`'s replica context where there are several.
+
+    Returns:
+        `tf.distribute.ReplicaContext`; `None` on one device, outside of a
+        replica, and on other backends.
+    """
+    if keras.backend.backend() != "tensorflow":
+        return None
     import tensorflow as tf
 
     context = tf.distribute.get_replica_context()

@@ -13,6 +13,7 @@ from pathlib import Path
 import keras
 import numpy as np
 
+from keras_albert.training.run_optimizers import inner_optimizer
 from keras_albert.training.state_files import STATE_NAME
 from keras_albert.training.state_files import last_state
 from keras_albert.training.state_files import remove_state
@@ -282,7 +283,7 @@ class StopOnInterrupt(StepCallback):
 
 def batches_per_step(optimizer):
     """Returns how many batches one update of a Keras optimizer takes."""
-    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+    optimizer = inner_optimizer(optimizer)
     return getattr(optimizer, "gradient_accumulation_steps", None) or 1
 
 

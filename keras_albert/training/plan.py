@@ -13,7 +13,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-from keras_albert.data.masking import MaskingRates
 from keras_albert.data.masking import default_num_predictions
 from keras_albert.layers.tpu_attention import fits_tpu_kernel
 from keras_albert.training.plan_chips import parse_topology
@@ -132,7 +131,7 @@ def _shape_on_one_core(run, machine, target):
         arguments,
         max(1, run.spans[0].batch_size // run.accumulate // machine.num_cores),
         length,
-        default_num_predictions(length, MaskingRates().masking_rate),
+        default_num_predictions(length),
         keeps_scores=drops or not has_kernel,
     )
 

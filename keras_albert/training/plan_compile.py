@@ -16,7 +16,6 @@ import time
 import keras
 import numpy as np
 
-from keras_albert.data.masking import MaskingRates
 from keras_albert.data.masking import default_num_predictions
 from keras_albert.layers.tpu_attention import compiling_for_tpu
 from keras_albert.training.plan_program import count_collectives
@@ -114,7 +113,7 @@ def batch_shapes(batch_size, sequence_length):
     """
     import jax
 
-    num_predictions = usual_num_predictions(sequence_length)
+    num_predictions = default_num_predictions(sequence_length)
 
     def shape(dtype, *sizes):
         return jax.ShapeDtypeStruct((batch_size, *sizes), dtype)
@@ -132,11 +131,6 @@ def batch_shapes(batch_size, sequence_length):
         for dtype in ("int32", "float32")
     )
     return inputs, targets, weights
-
-
-def usual_num_predictions(sequence_length):
-    """Returns how many masked positions an example has room for."""
-    return default_num_predictions(sequence_length, MaskingRates().masking_rate)
 
 
 def compile_step(model, batch, devices):

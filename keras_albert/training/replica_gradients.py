@@ -8,6 +8,8 @@ there at all. Under one replica, and on other backends, nothing changes.
 import keras
 from keras import ops
 
+from keras_albert.models.own_rows import replica_context
+
 
 class SumReplicasFirst:
     """Mixin before a Keras optimizer.
@@ -19,7 +21,7 @@ class SumReplicasFirst:
     _is_summed = False
 
     def _backend_apply_gradients(self, grads, trainable_variables):
-        if _replica_context() is None:
+        if replica_context() is None:
             super()._backend_apply_gradients(grads, trainable_variables)
             return
         grads = _sum_over_replicas(grads)
@@ -122,22 +124,9 @@ class AdamW(SumReplicasFirst, keras.optimizers.AdamW):
     """
 
 
-def _replica_context():
-    """The context if there are several TensorFlow replicas, else `None`."""
-    if keras.backend.backend() != "tensorflow":
-        return None
-    import tensorflow as tf
-
-    context = tf.distribute.get_replica_context()
-    if context is None or context.num_replicas_in_sync == 1:
-        return None
-    return context
-
-
 def _sum_over_replicas(grads):
     import tensorflow as tf
 
-    context = _replica_context()
     # An embedding's gradient comes as slices; dense ones add up in one go.
     grads = [tf.convert_to_tensor(g) for g in grads]
-    return context.all_reduce(tf.distribute.ReduceOp.SUM, grads)
+    return replica_context().all_reduce("SUM", grads)

@@ -1,6 +1,5 @@
 """What the steps of a run cost: tokens and arithmetic, by phase."""
 
-from keras_albert.data.masking import MaskingRates
 from keras_albert.data.masking import default_num_predictions
 from keras_albert.training.plan_estimate import StepShape
 from keras_albert.training.plan_estimate import useful_flops
@@ -56,8 +55,6 @@ def _span_flops(span, backbone):
         {**backbone, "num_layers": depth},
         span.batch_size,
         span.sequence_length,
-        default_num_predictions(
-            span.sequence_length, MaskingRates().masking_rate
-        ),
+        default_num_predictions(span.sequence_length),
     )
     return useful_flops(shape)

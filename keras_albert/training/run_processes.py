@@ -5,10 +5,10 @@ together. What the others write goes to a folder that is forgotten.
 """
 
 import contextlib
-import math
 import tempfile
 from pathlib import Path
 
+from keras_albert.data.masking import default_num_predictions
 from keras_albert.training import preflight
 from keras_albert.training.plan_estimate import StepShape
 from keras_albert.training.plan_estimate import state_bytes
@@ -116,6 +116,6 @@ def _step_bytes(settings, span, examples):
         backbone,
         batch_size=examples,
         sequence_length=span.sequence_length,
-        num_predictions=math.ceil(0.15 * span.sequence_length),
+        num_predictions=default_num_predictions(span.sequence_length),
     )
     return state_bytes(shape) + temporary_bytes(shape)
