@@ -24,23 +24,15 @@ class RunEvaluation:
         self.datasets = [data.evaluation(span) for span in spans]
         last = self.datasets[-1]
         counts = data.token_counts
-        ids = _masked_ids(last)
+        ids, self.num_pairs = _look_through(last)
         self.masked_lm_floor = unigram_cross_entropy(counts, ids)
         self.masked_lm_accuracy_floor = unigram_accuracy(counts, ids)
-        self.num_pairs = _count_pairs(last)
 
 
-def _masked_ids(dataset):
-    return np.concatenate(
-        [
-            targets["masked_lm"][weights["masked_lm"] > 0]
-            for _, targets, weights in dataset.as_numpy_iterator()
-        ]
-    )
-
-
-def _count_pairs(dataset):
-    return sum(
-        int((weights["sentence_order"] > 0).sum())
-        for _, _, weights in dataset.as_numpy_iterator()
-    )
+def _look_through(dataset):
+    """Returns the hidden token ids, and how many pairs have an order."""
+    ids, num_pairs = [], 0
+    for _, targets, weights in dataset.as_numpy_iterator():
+        ids.append(targets["masked_lm"][weights["masked_lm"] > 0])
+        num_pairs += int((weights["sentence_order"] > 0).sum())
+    return np.concatenate(ids), num_pairs
