@@ -85,7 +85,7 @@ def plan(
     unroll: Annotated[
         bool | None,
         typer.Option(
-            "--unroll/--no-unroll",
+            "--unroll/--loop",
             help="Each layer call compiled apart, or all as one loop. "
             "[dim]default: apart[/]",
             rich_help_panel=THE_RUN,
