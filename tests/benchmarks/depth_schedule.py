@@ -3,10 +3,10 @@
     python tests/benchmarks/depth_schedule.py --text train_0.txt.gz \
         --held-out valid.txt.gz --tokenizer spiece.model --output depth
 
-Both runs of a seed start from the same weights and see the same batches and
-the same learning rates; only the number of layer calls differs. Compared is
-the held-out masked-LM loss after the last step, where the rate is zero in
-both, against the operations spent on all steps.
+Both runs of a seed start from the same weights and see the same batches; only
+the number of layer calls differs, and the peak rate where another one is given
+for full depth. Compared is the held-out masked-LM loss after the last step,
+where the rate is zero in both, against the operations spent on all steps.
 """
 
 import argparse
@@ -32,38 +32,18 @@ FULL = "64:100%"
 TARGET = 0.7
 
 
-def step_flops(model, num_layers, vocabulary_size, batch_size, length):
-    """Operations of one training step, heads included: three forwards."""
-    from keras_albert.data.masking import default_num_predictions
-    from keras_albert.models.sizes import flops_per_token
+def spent(history, phases, arguments, vocabulary_size):
+    """The operations that were spent by each record of a history."""
+    from keras_albert.training.phases import parse_phases
+    from keras_albert.training.phases import phase_spans
+    from keras_albert.training.run_costs import RunCosts
 
-    encoder = length * flops_per_token(
-        **{**model, "num_layers": num_layers}, sequence_length=length
+    spans = phase_spans(
+        parse_phases(phases), arguments.steps, arguments.batch_size
     )
-    e, h = model["embedding_dim"], model["hidden_dim"]
-    one_prediction = 2 * (h * e + e * vocabulary_size)
-    head = default_num_predictions(length, 0.15) * one_prediction
-    return 3 * batch_size * (encoder + head)
-
-
-def run_flops(history, spans, vocabulary_size):
-    """The operations spent by each record of a history."""
-    totals = []
-    for record in history:
-        totals.append(
-            sum(
-                max(0, min(record["step"], span.stop) - span.start)
-                * step_flops(
-                    MODEL,
-                    span.num_layers or MODEL["num_layers"],
-                    vocabulary_size,
-                    span.batch_size,
-                    span.sequence_length,
-                )
-                for span in spans
-            )
-        )
-    return totals
+    costs = RunCosts(spans, {**MODEL, "vocabulary_size": vocabulary_size})
+    whole = costs.flops_left(0)
+    return [whole - costs.flops_left(record["step"]) for record in history]
 
 
 def main():
@@ -76,18 +56,24 @@ def main():
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--learning-rate", type=float, default=1e-3)
+    parser.add_argument(
+        "--full-learning-rate",
+        type=float,
+        help="Peak rate at full depth, where another suits it better.",
+    )
     parser.add_argument("--seeds", type=int, default=3)
     arguments = parser.parse_args()
 
     import keras_albert as ka
-    from keras_albert.training.phases import parse_phases
-    from keras_albert.training.phases import phase_spans
 
     vocabulary_size = ka.load_tokenizer(arguments.tokenizer).vocabulary_size()
     rows = []
     for seed in range(arguments.seeds):
         row = {"seed": seed}
-        for name, phases in (("full", FULL), ("schedule", arguments.phases)):
+        for name, phases, rate in (
+            ("full", FULL, arguments.full_learning_rate),
+            ("schedule", arguments.phases, None),
+        ):
             result = ka.training.pretrain(
                 corpus=arguments.text,
                 evaluation_corpus=arguments.held_out,
@@ -98,16 +84,15 @@ def main():
                 steps=arguments.steps,
                 batch_size=arguments.batch_size,
                 phases=phases,
-                learning_rate=arguments.learning_rate,
+                learning_rate=rate or arguments.learning_rate,
                 evaluation_every=max(1, arguments.steps // 10),
                 seed=seed,
             )
-            spans = phase_spans(
-                parse_phases(phases), arguments.steps, arguments.batch_size
-            )
             row[name] = {
                 "loss": [r["val_masked_lm_loss"] for r in result.history],
-                "flops": run_flops(result.history, spans, vocabulary_size),
+                "flops": spent(
+                    result.history, phases, arguments, vocabulary_size
+                ),
                 "floor": result.masked_lm_floor,
             }
             print(
