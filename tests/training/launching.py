@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from keras_albert.training.step_log import read_steps
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 # A crowded machine needs minutes for what takes seconds.
 LIMIT = 900
@@ -63,6 +65,24 @@ def assert_alike(found, expected, prefix):
         np.testing.assert_allclose(
             found[f"{prefix}/weights/{index:02d}"], weight, atol=1e-5
         )
+
+
+def assert_same_steps(found, expected):
+    """Losses, accuracies and gradient norms of every step of two runs.
+
+    Args:
+        found, expected: paths of the runs' output folders.
+    """
+    found, expected = (
+        read_steps(folder / "steps.jsonl") for folder in (found, expected)
+    )
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours["step"] == theirs["step"]
+        assert theirs["gradient_norm"] > 0
+        for name in ("loss", "masked_lm_accuracy", "gradient_norm"):
+            np.testing.assert_allclose(
+                ours[name], theirs[name], rtol=1e-5, err_msg=name
+            )
 
 
 def assert_all_rows(found, scores, rows):

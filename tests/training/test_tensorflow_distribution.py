@@ -117,8 +117,10 @@ def test_two_workers_pretrain_stop_and_go_on_as_one_device(
     for found in workers:
         assert found["run/resumed_from"] == 10
         np.testing.assert_allclose(found["run/val_loss"], expected, rtol=1e-5)
+    run = folder / "multi_worker_run"
+    launching.assert_same_steps(run, tmp_path / "alone")
     # The other process wrote nothing there.
-    names = {path.name for path in (folder / "multi_worker_run").iterdir()}
+    names = {path.name for path in run.iterdir()}
     assert names == {path.name for path in (tmp_path / "alone").iterdir()}
 
 
