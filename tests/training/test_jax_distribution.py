@@ -104,9 +104,8 @@ def test_two_processes_pretrain_stop_and_go_on_as_one_device(
     for found in processes:
         assert found["run/resumed_from"] == 10
         np.testing.assert_allclose(found["run/val_loss"], expected, rtol=1e-5)
-    launching.assert_same_steps(
-        folder / "data_parallel_run", tmp_path / "alone"
-    )
+    run = folder / "data_parallel_run"
+    launching.assert_same_steps(run, tmp_path / "alone")
     # The other process wrote nothing there.
     names = {path.name for path in run.iterdir()}
     assert names == {path.name for path in (tmp_path / "alone").iterdir()}
