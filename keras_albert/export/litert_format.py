@@ -5,7 +5,7 @@ from pathlib import Path
 
 from keras_albert.export.conformance import check_cases
 from keras_albert.export.conformance import padded_inputs
-from keras_albert.export.format_extra import import_extra
+from keras_albert.export.extra import import_extra
 from keras_albert.export.signature_shapes import MAX_MASKS
 from keras_albert.export.token_signature import BATCH
 from keras_albert.export.token_signature import MASKS

@@ -8,7 +8,7 @@ import numpy as np
 
 from keras_albert.export.conformance import check_cases
 from keras_albert.export.conformance import padded_inputs
-from keras_albert.export.format_extra import import_extra
+from keras_albert.export.extra import import_extra
 from keras_albert.export.token_signature import token_signature
 
 NAME = "onnx"

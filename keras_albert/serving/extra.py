@@ -1,29 +1,8 @@
-"""The packages that only the server needs, and what to do without them."""
+"""The packages that only the server needs."""
 
-import importlib
+from keras_albert.export.extra import import_extra
 
-EXTRA = 'pip install "keras-albert[serving]"'
-
-
-def import_extra(name):
-    """Imports a module that the extra `serving` installs.
-
-    Args:
-        name: string, dotted.
-
-    Returns:
-        The module.
-
-    Raises:
-        ImportError: that says what to install.
-    """
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            f"The local server needs the package `{error.name}`. "
-            f"Install it with: {EXTRA}"
-        ) from error
+EXTRA = "serving"
 
 
 def import_serving_api(name):
@@ -34,5 +13,8 @@ def import_serving_api(name):
 
     Returns:
         The module.
+
+    Raises:
+        ImportError: that says what to install.
     """
-    return import_extra(f"tensorflow_serving.{name}")
+    return import_extra(f"tensorflow_serving.{name}", EXTRA)

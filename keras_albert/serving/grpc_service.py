@@ -6,10 +6,11 @@ import time
 
 import grpc
 
+from keras_albert.export.extra import import_extra
 from keras_albert.serving.descriptions import code_number
 from keras_albert.serving.descriptions import signature_map
 from keras_albert.serving.descriptions import status_response
-from keras_albert.serving.extra import import_extra
+from keras_albert.serving.extra import EXTRA
 from keras_albert.serving.extra import import_serving_api
 from keras_albert.serving.message_requests import examples_request_call
 from keras_albert.serving.message_requests import multi_inference_calls
@@ -58,8 +59,8 @@ class GrpcService:
         Raises:
             OSError: if the port is in use.
         """
-        health = import_extra("grpc_health.v1.health")
-        health_grpc = import_extra("grpc_health.v1.health_pb2_grpc")
+        health = import_extra("grpc_health.v1.health", EXTRA)
+        health_grpc = import_extra("grpc_health.v1.health_pb2_grpc", EXTRA)
         prediction = import_serving_api("apis.prediction_service_pb2_grpc")
         model = import_serving_api("apis.model_service_pb2_grpc")
         self._server = grpc.aio.server(
@@ -88,7 +89,7 @@ class GrpcService:
         return port
 
     async def _set_health(self, is_serving):
-        messages = import_extra("grpc_health.v1.health_pb2")
+        messages = import_extra("grpc_health.v1.health_pb2", EXTRA)
         statuses = messages.HealthCheckResponse
         status = statuses.SERVING if is_serving else statuses.NOT_SERVING
         for name in HEALTH_NAMES:

@@ -6,9 +6,10 @@ import dataclasses
 import os
 import signal
 
+from keras_albert.export.extra import import_extra
 from keras_albert.serving.batching_parameters import BatchingParameters
 from keras_albert.serving.config_following import follow_config_file
-from keras_albert.serving.extra import import_extra
+from keras_albert.serving.extra import EXTRA
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,7 +93,7 @@ class ModelServer:
             OSError: if a port is in use.
             ValueError: if a model cannot be served.
         """
-        import_extra("aiohttp")
+        import_extra("aiohttp", EXTRA)
         from keras_albert.serving.http_service import HttpService
         from keras_albert.serving.metrics import Metrics
         from keras_albert.serving.models import Models

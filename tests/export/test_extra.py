@@ -1,6 +1,6 @@
 import pytest
 
-from keras_albert.export.format_extra import import_extra
+from keras_albert.export.extra import import_extra
 
 
 def test_a_missing_package_names_its_extra():

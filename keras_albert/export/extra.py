@@ -1,4 +1,4 @@
-"""The packages that single formats need, and what to do without them."""
+"""Packages that only some users need, and what to do without them."""
 
 import importlib
 
@@ -20,6 +20,6 @@ def import_extra(name, extra):
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         raise ImportError(
-            f"The export to this format needs the package `{error.name}`. "
+            f"This needs the package `{error.name}`, which is not installed. "
             f'Install it with: pip install "keras-albert[{extra}]"'
         ) from error
