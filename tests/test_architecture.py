@@ -27,6 +27,10 @@ RANKS = {
     "cli": 4,
 }
 
+# Inside `serving/`: what both ends agree on knows of neither end.
+SERVING_PREFIX = "keras_albert.serving."
+SERVING_RANKS = {"protocol": 0, "client": 1, "server": 1, "bundle": 2}
+
 # The whole module is about TensorFlow; everywhere else it is imported inside
 # the functions that need it.
 TENSORFLOW_MODULES = {
@@ -42,13 +46,15 @@ TENSORFLOW_MODULES = {
     "keras_albert/data/shard_reading.py",
     "keras_albert/export/length_groups.py",
     "keras_albert/export/served_encoder.py",
+    "keras_albert/export/served_heads.py",
+    "keras_albert/export/served_layers.py",
     "keras_albert/export/served_model.py",
     "keras_albert/export/served_signatures.py",
     "keras_albert/export/served_texts.py",
     "keras_albert/export/token_model.py",
     "keras_albert/training/tensorflow_distribution.py",
-    "keras_albert/serving/loaded_model.py",
-    "keras_albert/serving/warm_up.py",
+    "keras_albert/serving/server/models/loaded_model.py",
+    "keras_albert/serving/server/models/warm_up.py",
 }
 
 # Folders that import Keras alone.
@@ -104,6 +110,19 @@ def test_imports_point_to_lower_ranks(path):
     others = {parts[1] for parts in names if parts[1] in RANKS} - {folder}
     wrong = {o for o in others if RANKS[o] >= RANKS[folder]}
     assert not wrong, f"{folder}/ may not import {wrong}"
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in CODE if folder_of(p) == "serving"], ids=name_of
+)
+def test_imports_in_serving_point_to_lower_ranks(path):
+    part = path.relative_to(PACKAGE).parts[1]
+    names = imported_names(tree_of(path))
+    others = {n.split(".")[2] for n in names if n.startswith(SERVING_PREFIX)}
+    wrong = {
+        o for o in others - {part} if SERVING_RANKS[o] >= SERVING_RANKS[part]
+    }
+    assert not wrong, f"serving/{part}/ may not import {wrong}"
 
 
 @pytest.mark.parametrize("path", CODE, ids=name_of)

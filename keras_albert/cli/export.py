@@ -96,7 +96,7 @@ def export_saved_model(model, output, *, version, dtype, verify, bundle):
     from keras_albert.export import export_model
 
     if bundle:
-        from keras_albert.serving.bundle_config import check_name
+        from keras_albert.serving.bundle.config import check_name
 
         check_name(output.resolve().name)
     console = show.console()

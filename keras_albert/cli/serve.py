@@ -87,8 +87,8 @@ def serve(
     from keras_albert.serving import ServerOptions
     from keras_albert.serving import read_batching_parameters
     from keras_albert.serving import read_model_configs
-    from keras_albert.serving.model_config import model_in_folder
-    from keras_albert.serving.server import serve_until_signal
+    from keras_albert.serving.server.models.config import model_in_folder
+    from keras_albert.serving.server.server import serve_until_signal
 
     if (folder is None) == (model_config_file is None):
         raise typer.BadParameter("Give either DIR or --model-config-file.")

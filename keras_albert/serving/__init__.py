@@ -5,16 +5,16 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "batching_parameters": [
+        "bundle.bundle": ["write_bundle"],
+        "bundle.release": ["release"],
+        "client.client": ["Client"],
+        "client.retries": ["RetryPolicy"],
+        "protocol.statuses": ["ServingError"],
+        "server.batching_parameters": [
             "BatchingParameters",
             "read_batching_parameters",
         ],
-        "bundle": ["write_bundle"],
-        "bundle_release": ["release"],
-        "client": ["Client"],
-        "retries": ["RetryPolicy"],
-        "model_config": ["ModelConfig", "read_model_configs"],
-        "server": ["ModelServer", "ServerOptions"],
-        "statuses": ["ServingError"],
+        "server.models.config": ["ModelConfig", "read_model_configs"],
+        "server.server": ["ModelServer", "ServerOptions"],
     },
 )

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import keras_albert.serving  # noqa: F401
-from keras_albert.serving.bundle_config import Release
+from keras_albert.serving.bundle.config import Release
 
 SERVING = "keras_albert.serving"
 

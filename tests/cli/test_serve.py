@@ -7,7 +7,7 @@ import typer
 
 from keras_albert.cli.main import app
 from keras_albert.cli.serve import greeting
-from keras_albert.serving.server import ServerOptions
+from keras_albert.serving.server.server import ServerOptions
 
 
 def test_every_option_is_explained():

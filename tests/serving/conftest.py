@@ -6,8 +6,8 @@ neither TensorFlow nor a server.
 
 import pytest
 
-from keras_albert.serving.batching_parameters import BatchingParameters
-from keras_albert.serving.model_config import read_model_configs
+from keras_albert.serving.server.batching_parameters import BatchingParameters
+from keras_albert.serving.server.models.config import read_model_configs
 from tests.serving.running_server import running_server
 
 

@@ -8,8 +8,8 @@ import threading
 import urllib.error
 import urllib.request
 
-from keras_albert.serving.server import ModelServer
-from keras_albert.serving.server import ServerOptions
+from keras_albert.serving.server.server import ModelServer
+from keras_albert.serving.server.server import ServerOptions
 
 
 class RunningServer:

@@ -1,0 +1,1 @@
+"""Asking a server: the client for Python, and the file for Java."""

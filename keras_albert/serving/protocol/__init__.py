@@ -1,0 +1,1 @@
+"""What server, clients and bundle agree on: codes, types, messages, URLs."""

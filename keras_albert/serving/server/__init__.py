@@ -1,0 +1,1 @@
+"""The local server, which speaks TensorFlow Serving's contract."""

@@ -1,0 +1,80 @@
+"""Runs calls on the models, merged or one by one, within their time."""
+
+import asyncio
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from keras_albert.serving.protocol.statuses import ServingError
+from keras_albert.serving.server.batching import Batching
+
+# Of the server's REST threads, too.
+THREADS_PER_CORE = 4
+
+
+class Runner:
+    """Where requests are computed.
+
+    Must be made inside a running event loop.
+
+    Args:
+        metrics: `Metrics`.
+        batching: `BatchingParameters`, or `None` to run requests one by one.
+    """
+
+    def __init__(self, metrics, batching=None):
+        self._metrics = metrics
+        self._pool = ThreadPoolExecutor(
+            THREADS_PER_CORE * (os.cpu_count() or 1), thread_name_prefix="run"
+        )
+        self._batching = batching and Batching(batching, metrics)
+
+    async def run(self, version, call, seconds=None):
+        """Computes a call.
+
+        Args:
+            version: `Version`, held by the caller.
+            call: `Call`.
+            seconds: float. How long it may take; `None` for any time.
+
+        Returns:
+            The call's result.
+
+        Raises:
+            ServingError: DEADLINE_EXCEEDED, or what the model raises.
+        """
+        started = time.monotonic()
+        if self._batching:
+            outputs = await self._batching.run(version.model, call, seconds)
+        else:
+            outputs = await self._run_alone(version.model, call, seconds)
+        micros = 1e6 * (time.monotonic() - started)
+        self._metrics.runtime_latency.observe(
+            micros, version.model_name, call.api, "TF1"
+        )
+        return call.finish(outputs)
+
+    async def _run_alone(self, model, call, seconds):
+        run = asyncio.get_running_loop().run_in_executor(
+            self._pool, model.run, call.signature, call.tensors, call.outputs
+        )
+        # What is being computed cannot be stopped; nobody waits for it.
+        done, _ = await asyncio.wait([run], timeout=seconds)
+        if not done:
+            run.cancel()
+            raise ServingError(
+                "DEADLINE_EXCEEDED", f"The answer took over {seconds:g} s."
+            )
+        return run.result()
+
+    async def in_thread(self, function, *arguments):
+        """Runs a function that takes a while beside the event loop."""
+        return await asyncio.get_running_loop().run_in_executor(
+            self._pool, function, *arguments
+        )
+
+    def close(self):
+        """Ends the threads, once what they compute is done."""
+        self._pool.shutdown(wait=True)
+        if self._batching:
+            self._batching.close()
