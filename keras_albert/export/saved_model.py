@@ -11,11 +11,11 @@ from pathlib import Path
 import keras
 import numpy as np
 
+from keras_albert.export.answer_checks import Differences
 from keras_albert.export.opening import open_model
 from keras_albert.export.opening import served_task
 from keras_albert.export.python_answers import PythonAnswers
 from keras_albert.export.session_calls import last_error
-from keras_albert.export.verification import Differences
 from keras_albert.export.verification import check_texts
 from keras_albert.export.verification import verify_saved_model
 from keras_albert.export.version_folders import writing_version

@@ -9,19 +9,18 @@ Shape letters: B batch, S sequence, T = B * S, E embedding, H hidden, N heads,
 D per head.
 """
 
-import keras
 import tensorflow as tf
+
+from keras_albert.export.served_layers import ACTIVATIONS
+from keras_albert.export.served_layers import Block
+from keras_albert.export.served_layers import Dense
+from keras_albert.export.served_layers import LayerNorm
+from keras_albert.export.served_layers import variable
+from keras_albert.export.weight_arrays import encoder_blocks
+from keras_albert.export.weight_arrays import query_key_value
 
 # The lowest finite float32: a row of minus infinities has no softmax.
 LOWEST = -3.4028235e38
-
-ACTIVATIONS = {
-    "gelu_tanh": lambda x: tf.nn.gelu(x, approximate=True),
-    "gelu_erf": lambda x: tf.nn.gelu(x, approximate=False),
-    "relu": tf.nn.relu,
-    "silu": tf.nn.silu,
-    "tanh": tf.tanh,
-}
 
 
 class ServedEncoder(tf.Module):
@@ -59,47 +58,26 @@ class ServedEncoder(tf.Module):
             self.projection = self._dense(embeddings.projection)
         self.pooler = self._dense(backbone.pooler)
 
-        # Layers may have a block in common, which is copied once.
-        layers = backbone.encoder.transformer_layers
-        attentions = {id(x.self_attention): x.self_attention for x in layers}
-        feed_forwards = {id(x.feed_forward): x.feed_forward for x in layers}
-        places = {id_: i for i, id_ in enumerate(attentions)}
-        self.attentions = [self._attention(x) for x in attentions.values()]
-        self._attention_of = [places[id(x.self_attention)] for x in layers]
-        places = {id_: i for i, id_ in enumerate(feed_forwards)}
+        blocks = encoder_blocks(backbone)
+        self.attentions = [self._attention(x) for x in blocks.attentions]
         self.feed_forwards = [
-            self._feed_forward(x) for x in feed_forwards.values()
+            self._feed_forward(x) for x in blocks.feed_forwards
         ]
-        self._feed_forward_of = [places[id(x.feed_forward)] for x in layers]
-        self._call_order = tuple(backbone.encoder.call_order)
+        self._calls = blocks.calls
         self._num_heads = backbone.num_heads
         self._activation = activations[backbone.activation]
 
     def _variable(self, value):
-        value = keras.ops.convert_to_numpy(value)
-        return tf.Variable(tf.cast(value, self.dtype), trainable=False)
+        return variable(value, self.dtype)
 
     def _dense(self, layer):
-        return Dense(self._variable(layer.kernel), self._variable(layer.bias))
+        return Dense.of(layer, self.dtype)
 
     def _norm(self, layer):
-        return LayerNorm(
-            self._variable(layer.gamma),
-            self._variable(layer.beta),
-            layer.epsilon,
-        )
+        return LayerNorm.of(layer, self.dtype)
 
     def _attention(self, block):
-        # The scale of the scores goes into the query's weights.
-        scale = block.head_dim**-0.5
-        parts = (block.query, block.key, block.value)
-        kernels = [keras.ops.convert_to_numpy(part.kernel) for part in parts]
-        biases = [keras.ops.convert_to_numpy(part.bias) for part in parts]
-        kernels[0], biases[0] = kernels[0] * scale, biases[0] * scale
-        joined = Dense(
-            self._variable(tf.concat(kernels, 1)),
-            self._variable(tf.concat(biases, 0)),
-        )
+        joined = Dense(*query_key_value(block), self.dtype)
         output = self._dense(block.attention_output)
         return Block(joined, output, self._norm(block.layer_norm))
 
@@ -114,10 +92,10 @@ class ServedEncoder(tf.Module):
         batch_size, length = tf.unstack(tf.shape(token_ids))
         bias = tf.where(padding_mask > 0, 0.0, LOWEST)[:, None, None, :]
         x = self._embed(token_ids, segment_ids)  # (T, H)
-        for index in self._call_order:
-            block = self.attentions[self._attention_of[index]]
+        for attention, feed_forward in self._calls:
+            block = self.attentions[attention]
             x = self._attend(block, x, bias, batch_size, length)
-            block = self.feed_forwards[self._feed_forward_of[index]]
+            block = self.feed_forwards[feed_forward]
             inner = self._activation(block.first(x))  # (T, H) -> (T, F)
             x = block.norm(x + block.second(inner))
         x = tf.reshape(x, [batch_size, length, self.hidden_dim])
@@ -157,62 +135,3 @@ class ServedEncoder(tf.Module):
         """
         first = tf.cast(hidden[:, 0], self.dtype)
         return tf.tanh(tf.cast(self.pooler(first), tf.float32))
-
-
-class Dense(tf.Module):
-    """`x kernel + bias` on rows.
-
-    Args:
-        kernel: variable of shape `(inputs, outputs)`.
-        bias: variable of shape `(outputs,)`.
-    """
-
-    def __init__(self, kernel, bias):
-        super().__init__()
-        self.kernel = kernel
-        self.bias = bias
-
-    def __call__(self, x):
-        return tf.nn.bias_add(tf.matmul(x, self.kernel), self.bias)
-
-
-class LayerNorm(tf.Module):
-    """Normalises the last axis in float32.
-
-    Args:
-        gamma: variable of shape `(width,)`.
-        beta: variable of shape `(width,)`.
-        epsilon: float.
-    """
-
-    def __init__(self, gamma, beta, epsilon):
-        super().__init__()
-        self.gamma = gamma
-        self.beta = beta
-        self._epsilon = epsilon
-
-    def __call__(self, x):
-        exact = tf.cast(x, tf.float32)
-        mean = tf.reduce_mean(exact, -1, keepdims=True)
-        centred = exact - mean
-        variance = tf.reduce_mean(tf.square(centred), -1, keepdims=True)
-        scale = tf.math.rsqrt(variance + self._epsilon)
-        gamma = tf.cast(self.gamma, tf.float32)
-        beta = tf.cast(self.beta, tf.float32)
-        return tf.cast(centred * (scale * gamma) + beta, x.dtype)
-
-
-class Block(tf.Module):
-    """Two dense layers and the norm at the end of an encoder block.
-
-    Args:
-        first: `Dense` from H to the inner width.
-        second: `Dense` back to H.
-        norm: `LayerNorm`.
-    """
-
-    def __init__(self, first, second, norm):
-        super().__init__()
-        self.first = first
-        self.second = second
-        self.norm = norm

@@ -7,17 +7,16 @@ The encoder and each head are functions of their own: their graphs stand in
 the file once, however many signatures call them.
 """
 
-import keras
 import tensorflow as tf
 
 from keras_albert.export.length_groups import run_in_groups
-from keras_albert.export.served_encoder import ACTIVATIONS
-from keras_albert.export.served_encoder import Dense
-from keras_albert.export.served_encoder import LayerNorm
 from keras_albert.export.served_encoder import ServedEncoder
+from keras_albert.export.served_heads import ClassHead
+from keras_albert.export.served_heads import LikeliestTokens
+from keras_albert.export.served_heads import mean_of_tokens
+from keras_albert.export.served_layers import Dense
 from keras_albert.export.served_texts import ServedTexts
 from keras_albert.export.served_texts import flat
-from keras_albert.export.signature_shapes import MAX_MASKS
 from keras_albert.export.signature_shapes import ORDER_LABELS
 from keras_albert.export.signature_shapes import TOKEN_NAMES
 
@@ -52,12 +51,11 @@ class ServedModel:
         self.head = self.mask_head = None
         self._vectors = self._grouped(self._pool, self._vector_specs())
         if task.kind in ("classifier", "regressor"):
-            self.head = _dense(model.logits)
-            self._activation = getattr(model.activation, "__name__", "linear")
+            self.head = ClassHead(model, task)
         if task.kind == "pretrainer":
-            self.head = _dense(model.sentence_order_head.logits)
-            self.mask_head = MaskHead(
-                model.masked_lm_head, self.encoder.tokens, task
+            self.head = Dense.of(model.sentence_order_head.logits)
+            self.mask_head = LikeliestTokens(
+                model.masked_lm_head, self.encoder.tokens, task.num_candidates
             )
             self._mask_token_id = preprocessor.tokenizer.mask_token_id
             self._pieces = _pieces(preprocessor.tokenizer, task)
@@ -152,13 +150,10 @@ class ServedModel:
 
     def _classify_tokens(self, token_ids, segment_ids, padding_mask):
         vectors = self._vectors(token_ids, segment_ids, padding_mask)
-        values = self.head(vectors["pooled"])
+        answer = self.head(vectors["pooled"])
         if self._task.kind == "regressor":
-            values = values[:, 0]
-            if self._activation == "sigmoid":
-                values = tf.sigmoid(values)
-            return {"value": values}
-        return _labelled(tf.nn.softmax(values), self._task.labels)
+            return answer
+        return _labelled(answer["probabilities"], self._task.labels)
 
     def _classify_examples(self, inputs):
         scores = self._classify_texts(_texts_of(inputs))["probabilities"]
@@ -182,89 +177,6 @@ class ServedModel:
         vectors = self._vectors(**self.texts.pack(text_a, text_b))
         logits = self.head(vectors["pooled"])
         return _labelled(tf.nn.softmax(logits), ORDER_LABELS)
-
-
-class MaskHead(tf.Module):
-    """The likeliest tokens at the first masks of each row.
-
-    Args:
-        head: `MaskedLMHead`.
-        table: the encoder's variable of shape `(vocabulary_size, E)`.
-        task: `ServedTask`.
-    """
-
-    def __init__(self, head, table, task):
-        super().__init__()
-        self.table = table
-        self.transform = _dense(head.transform)
-        self.norm = LayerNorm(
-            _variable(head.layer_norm.gamma),
-            _variable(head.layer_norm.beta),
-            head.layer_norm.epsilon,
-        )
-        self.bias = _variable(head.output_bias)
-        self._activation = ACTIVATIONS[head.activation]
-        self._num_candidates = task.num_candidates
-
-    def output_specs(self):
-        """What a row's answer looks like, for `run_in_groups`."""
-        shape = [MAX_MASKS, self._num_candidates]
-        return {
-            "num_masks": tf.TensorSpec([], tf.int32),
-            "candidates": tf.TensorSpec(shape, tf.int32),
-            "scores": tf.TensorSpec(shape, tf.float32),
-        }
-
-    def __call__(self, hidden, is_mask):
-        """Scores the vocabulary where masks are, and nowhere else.
-
-        Args:
-            hidden: float32 tensor of shape `(batch_size, sequence_length,
-                hidden_dim)`.
-            is_mask: bool tensor of shape `(batch_size, sequence_length)`.
-
-        Returns:
-            Dict: `num_masks` of shape `(batch_size,)`, at most `MAX_MASKS`;
-            `candidates`, token ids by falling score, and `scores`, their
-            probabilities, of shape `(batch_size, MAX_MASKS,
-            num_candidates)`. Places without a mask hold -1 and 0.
-        """
-        rank = tf.cumsum(tf.cast(is_mask, tf.int32), 1) - 1
-        places = tf.where(is_mask & (rank < MAX_MASKS))  # (P, 2)
-        x = self._activation(self.transform(tf.gather_nd(hidden, places)))
-        table = tf.cast(self.table, tf.float32)
-        logits = tf.matmul(self.norm(x), table, transpose_b=True) + self.bias
-        scores, ids = tf.math.top_k(
-            tf.nn.softmax(logits), k=self._num_candidates
-        )
-        rows, ranks = places[:, 0], tf.gather_nd(rank, places)
-        target = tf.stack([tf.cast(rows, tf.int32), ranks], 1)
-        shape = [tf.shape(hidden)[0], MAX_MASKS, self._num_candidates]
-        counts = tf.reduce_sum(tf.cast(is_mask, tf.int32), 1)
-        return {
-            "num_masks": tf.minimum(counts, MAX_MASKS),
-            "candidates": tf.scatter_nd(target, ids + 1, shape) - 1,
-            "scores": tf.scatter_nd(target, scores, shape),
-        }
-
-
-def mean_of_tokens(hidden, padding_mask):
-    """Averages the vectors of a row's tokens, special ones included.
-
-    Args:
-        hidden: float32 tensor of shape `(batch_size, sequence_length,
-            hidden_dim)`.
-        padding_mask: int32 tensor of shape `(batch_size, sequence_length)`.
-
-    Returns:
-        Float32 tensor of shape `(batch_size, hidden_dim)`; zeros for a row
-        without tokens.
-    """
-    weights = tf.cast(padding_mask > 0, tf.float32)
-    total = tf.einsum("bsh,bs->bh", hidden, weights)
-    return tf.math.divide_no_nan(
-        total, tf.reduce_sum(weights, 1, keepdims=True)
-    )
 
 
 def _labelled(probabilities, labels):
@@ -302,12 +214,3 @@ def _concrete(function, inputs):
         input_signature=specs,
         autograph=False,
     ).get_concrete_function()
-
-
-def _dense(layer):
-    return Dense(_variable(layer.kernel), _variable(layer.bias))
-
-
-def _variable(value):
-    value = keras.ops.convert_to_numpy(value).astype("float32")
-    return tf.Variable(value, trainable=False)

@@ -5,9 +5,9 @@ import pytest
 import keras_albert.export
 import keras_albert.serving  # noqa: F401
 from keras_albert.cli.export import difference_line
+from keras_albert.export.answer_checks import Differences
 from keras_albert.export.saved_model import Export
 from keras_albert.export.token_export import TokenExport
-from keras_albert.export.verification import Differences
 
 EXPORT = "keras_albert.export"
 SERVING = "keras_albert.serving"

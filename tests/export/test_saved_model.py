@@ -11,10 +11,10 @@ import pytest
 import tensorflow as tf
 
 from keras_albert.export import saved_model
+from keras_albert.export.prediction import predict_saved_model
 from keras_albert.export.saved_graph import folder_size
 from keras_albert.export.saved_model import export_model
 from keras_albert.export.saved_model import export_saved_model
-from keras_albert.export.verification import predict_saved_model
 from tests.export.served_answers import answers
 from tests.export.served_answers import softmax
 from tests.export.tiny_classifiers import TEXTS

@@ -7,7 +7,6 @@ import tensorflow as tf
 
 from keras_albert.export.opening import served_task
 from keras_albert.export.served_signatures import ServedModel
-from keras_albert.export.served_signatures import mean_of_tokens
 from keras_albert.models.text_classifier import AlbertTextClassifier
 from tests.export.served_answers import softmax
 from tests.export.tiny_classifiers import PIECES
@@ -219,12 +218,3 @@ def test_probabilities_of_a_softmax_model_stay():
         softmax(python(model, TEXTS)),
         atol=1e-5,
     )
-
-
-def test_mean_leaves_padding_out():
-    hidden = tf.constant([[[1.0, 2.0], [3.0, 5.0], [9.0, 9.0]]] * 2)
-    mask = tf.constant([[1, 1, 0], [0, 0, 0]])
-
-    means = mean_of_tokens(hidden, mask).numpy()
-
-    assert means.tolist() == [[2.0, 3.5], [0.0, 0.0]]

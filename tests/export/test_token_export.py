@@ -57,8 +57,8 @@ def test_a_failed_check_leaves_nothing(tmp_path, monkeypatch):
 
     def write(folder, task, token_model, lengths):
         # Weights of a classifier that was never trained.
-        token_model.head.kernel.assign(other.logits.kernel.numpy() + 1)
-        token_model.head.kernel[:, 0].assign([9.0] * 8)
+        token_model.head.dense.kernel.assign(other.logits.kernel.numpy() + 1)
+        token_model.head.dense.kernel[:, 0].assign([9.0] * 8)
         real_write(folder, task, token_model, lengths)
 
     real_write = litert_format.write
