@@ -1,14 +1,21 @@
 """Counts and times for Prometheus, under TensorFlow Serving's names."""
 
+import asyncio
 import bisect
+import contextlib
 import itertools
 import re
 import threading
+import time
+
+from keras_albert.serving.protocol.statuses import ServingError
 
 # The server's buckets for times, in microseconds: 10 * 1.8^i.
 TIME_LIMITS = tuple(10 * 1.8**i for i in range(33))
-# Model names come from URLs; anyone could make up any number of them.
-MAX_SERIES = 500
+# Names of models that are not served are counted, too, as in the server; but
+# anyone could make up any number of them, of any length.
+MAX_UNKNOWN_NAMES = 100
+MAX_NAME_CHARACTERS = 256
 
 
 class Counter:
@@ -25,8 +32,7 @@ class Counter:
     def add(self, *values, by=1):
         """Adds to the series of these label values."""
         with self._lock:
-            key = _bounded(self._values, values)
-            self._values[key] = self._values.get(key, 0) + by
+            self._values[values] = self._values.get(values, 0) + by
 
     def lines(self):
         """The lines of the metric's page."""
@@ -51,10 +57,11 @@ class Histogram:
     def observe(self, value, *values):
         """Counts a value in the series of these label values."""
         with self._lock:
-            key = _bounded(self._counts, values)
-            counts = self._counts.setdefault(key, [0] * (len(TIME_LIMITS) + 1))
-            counts[bisect.bisect_left(TIME_LIMITS, value)] += 1
-            self._sums[key] = self._sums.get(key, 0.0) + value
+            if values not in self._counts:
+                self._counts[values] = [0] * (len(TIME_LIMITS) + 1)
+            place = bisect.bisect_left(TIME_LIMITS, value)
+            self._counts[values][place] += 1
+            self._sums[values] = self._sums.get(values, 0.0) + value
 
     def lines(self):
         """The lines of the metric's page."""
@@ -73,12 +80,6 @@ class Histogram:
                 )
             yield f"{self.name}_sum{{{labels}}} {sums[values]:.15g}"
             yield f"{self.name}_count{{{labels}}} {below[-1]}"
-
-
-def _bounded(series, values):
-    if values in series or len(series) < MAX_SERIES:
-        return values
-    return ("",) * len(values)
 
 
 def exposed_name(name):
@@ -128,6 +129,42 @@ class Metrics:
             "/tensorflow/cc/saved_model/load_attempt_count",
             ("model_path", "status"),
         )
+        self._unknown_names = set()
+
+    @contextlib.contextmanager
+    def request(self, name, is_served, entrypoint, api=None):
+        """Counts the request inside the block, and times it if it succeeds.
+
+        Args:
+            name: string, the model's.
+            is_served: bool. Whether there is such a model.
+            entrypoint: `"REST"` or `"GRPC"`.
+            api: string, such as `"Predict"`, or `None` for no timing.
+        """
+        started = time.monotonic()
+        code = "INTERNAL"
+        try:
+            yield
+            code = "OK"
+        except ServingError as error:
+            code = error.code
+            raise
+        except asyncio.CancelledError:
+            code = "CANCELLED"
+            raise
+        finally:
+            label = name if is_served else self._bounded(name)
+            self.request_count.add(label, code)
+            if code == "OK" and api is not None:
+                micros = 1e6 * (time.monotonic() - started)
+                self.request_latency.observe(micros, label, api, entrypoint)
+
+    def _bounded(self, name):
+        """The name of a model that is not served, or none for too many."""
+        names = self._unknown_names
+        if len(name) <= MAX_NAME_CHARACTERS and len(names) < MAX_UNKNOWN_NAMES:
+            names.add(name)
+        return name if name in names else ""
 
     def page(self):
         """The text that Prometheus reads.
@@ -136,7 +173,8 @@ class Metrics:
             String.
         """
         lines = []
-        for metric in vars(self).values():
+        metrics = [m for m in vars(self).values() if hasattr(m, "lines")]
+        for metric in metrics:
             lines.append(f"# TYPE {metric.name} {metric.kind}")
             lines.extend(metric.lines())
         return "\n".join(lines) + "\n"

@@ -10,6 +10,17 @@ from keras_albert.serving.server.batching import Batching
 
 # Of the server's REST threads, too.
 THREADS_PER_CORE = 4
+# What is longer is read and written beside the event loop, which answers
+# everybody else meanwhile.
+LONG_REQUEST_BYTES = 2**16
+LONG_REPLY_ELEMENTS = 2**14
+
+
+def num_elements(result):
+    """How much there is to write: elements of all outputs, or rows."""
+    if isinstance(result, dict):
+        return sum(array.size for array in result.values())
+    return len(result)
 
 
 class Runner:
@@ -67,8 +78,10 @@ class Runner:
             )
         return run.result()
 
-    async def in_thread(self, function, *arguments):
-        """Runs a function that takes a while beside the event loop."""
+    async def beside(self, is_long, function, *arguments):
+        """Runs a function, in a thread if it takes a while."""
+        if not is_long:
+            return function(*arguments)
         return await asyncio.get_running_loop().run_in_executor(
             self._pool, function, *arguments
         )

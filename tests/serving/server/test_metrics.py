@@ -1,8 +1,13 @@
 """The judge is Prometheus's own parser."""
 
+import asyncio
+import contextlib
+
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from keras_albert.serving.server.metrics import MAX_SERIES
+from keras_albert.serving.protocol.statuses import ServingError
+from keras_albert.serving.server.metrics import MAX_UNKNOWN_NAMES
 from keras_albert.serving.server.metrics import TIME_LIMITS
 from keras_albert.serving.server.metrics import Metrics
 
@@ -50,14 +55,55 @@ def test_a_histogram_counts_what_is_not_longer():
     assert len(TIME_LIMITS) == 33
 
 
-def test_made_up_names_take_no_memory_without_end():
-    metrics = Metrics()
-    for i in range(MAX_SERIES + 50):
-        metrics.request_count.add(f"m{i}", "NOT_FOUND")
+def counts(metrics):
+    """Counted requests by model name and status."""
+    name = ":tensorflow:serving:request_count_total"
+    return {
+        tuple(dict(labels)[k] for k in ("model_name", "status")): value
+        for (found, labels), value in samples(metrics).items()
+        if found == name
+    }
 
-    found = samples(metrics)
-    assert len(found) == MAX_SERIES + 1
-    assert sum(found.values()) == MAX_SERIES + 50
+
+@pytest.mark.parametrize(
+    "error, code",
+    [
+        (None, "OK"),
+        (ServingError("NOT_FOUND", ""), "NOT_FOUND"),
+        (ZeroDivisionError(), "INTERNAL"),
+        (asyncio.CancelledError(), "CANCELLED"),
+    ],
+)
+def test_however_a_request_ends_it_is_counted(error, code):
+    metrics = Metrics()
+    with (
+        contextlib.suppress(Exception, asyncio.CancelledError),
+        metrics.request("m", True, "GRPC", "Predict"),
+    ):
+        if error:
+            raise error
+
+    assert counts(metrics) == {("m", code): 1}
+    assert ("request_latency_count" in metrics.page()) == (code == "OK")
+
+
+def test_made_up_names_take_no_memory_and_no_served_model_s_place():
+    metrics = Metrics()
+    names = ["x" * 10**6, *map(str, range(MAX_UNKNOWN_NAMES + 50))]
+    for name in [*names, *names]:
+        with (
+            contextlib.suppress(ServingError),
+            metrics.request(name, False, "REST"),
+        ):
+            raise ServingError("NOT_FOUND", "")
+    with metrics.request("m", True, "REST", "Predict"):
+        pass
+
+    found = counts(metrics)
+    assert len(found) == MAX_UNKNOWN_NAMES + 2
+    assert found["", "NOT_FOUND"] == 2 * 51
+    assert found["0", "NOT_FOUND"] == 2
+    assert found["m", "OK"] == 1
 
 
 def test_every_metric_says_its_type():

@@ -68,7 +68,7 @@ def test_time_runs_out():
             await runner.run(version, call(1), 0.05)
         model.gate.set()
         answer = await runner.run(version, call(1), 5)
-        assert await runner.in_thread(len, "abc") == 3
+        assert await runner.beside(True, len, "abc") == 3
         runner.close()
         return answer
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import time
 
 from keras_albert.serving.protocol.paths import parse_path
 from keras_albert.serving.protocol.statuses import HTTP_CODES
@@ -21,10 +20,9 @@ from keras_albert.serving.server.rest.json_replies import predict_reply
 from keras_albert.serving.server.rest.json_requests import parse_json
 from keras_albert.serving.server.rest.json_requests import predict_inputs
 from keras_albert.serving.server.rest.json_requests import signature_name
-
-# Above these sizes the work is done beside the event loop.
-LONG_BODY = 2**16
-LONG_REPLY = 2**14
+from keras_albert.serving.server.runner import LONG_REPLY_ELEMENTS
+from keras_albert.serving.server.runner import LONG_REQUEST_BYTES
+from keras_albert.serving.server.runner import num_elements
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,48 +67,42 @@ class RestApi:
         Returns:
             `Reply`.
         """
-        name, code = "", "OK"
-        started = time.monotonic()
+        try:
+            return Reply(200, await self._answer(method, path, body))
+        except ServingError as error:
+            return Reply(HTTP_CODES[error.code], error_reply(error.message))
+
+    async def _answer(self, method, path, body):
         try:
             target = parse_path(method, path)
-            name = target.name
-            answer = getattr(self, f"_{target.verb}")
-            reply = Reply(200, await answer(target, body))
-        except ServingError as error:
-            code = error.code
-            reply = Reply(HTTP_CODES[code], error_reply(error.message))
-        else:
-            if method == "POST":
-                self._metrics.request_latency.observe(
-                    1e6 * (time.monotonic() - started),
-                    *(name, target.verb.capitalize(), "REST"),
-                )
-        self._metrics.request_count.add(name, code)
-        return reply
-
-    async def _beside(self, is_long, function, *arguments):
-        if is_long:
-            return await self._runner.in_thread(function, *arguments)
-        return function(*arguments)
+        except ServingError:
+            with self._metrics.request("", False, "REST"):
+                raise
+        is_served = target.name in self._models.names
+        api = target.verb.capitalize() if method == "POST" else None
+        with self._metrics.request(target.name, is_served, "REST", api):
+            return await getattr(self, f"_{target.verb}")(target, body)
 
     def _use(self, target):
         return self._models.use(target.name, target.version, target.label)
 
     async def _predict(self, target, body):
-        is_long = len(body) > LONG_BODY
-        request = await self._beside(is_long, parse_json, body)
+        is_long = len(body) > LONG_REQUEST_BYTES
+        request = await self._runner.beside(is_long, parse_json, body)
         with self._use(target) as version:
 
             def find(name):
                 return rest_signature(version.model, name)
 
-            inputs = await self._beside(is_long, predict_inputs, request, find)
+            inputs = await self._runner.beside(
+                is_long, predict_inputs, request, find
+            )
             call = predict_call(find(inputs.signature_name), inputs.tensors)
             outputs = await self._runner.run(
                 version, call, self._timeout_seconds
             )
-        is_long = sum(array.size for array in outputs.values()) > LONG_REPLY
-        return await self._beside(
+        is_long = num_elements(outputs) > LONG_REPLY_ELEMENTS
+        return await self._runner.beside(
             is_long, predict_reply, outputs, inputs.is_row
         )
 
@@ -123,10 +115,12 @@ class RestApi:
         return regress_reply(values)
 
     async def _examples(self, target, body, make_call):
-        is_long = len(body) > LONG_BODY
-        request = await self._beside(is_long, parse_json, body)
+        is_long = len(body) > LONG_REQUEST_BYTES
+        request = await self._runner.beside(is_long, parse_json, body)
         name = signature_name(request)
-        examples = await self._beside(is_long, serialized_examples, request)
+        examples = await self._runner.beside(
+            is_long, serialized_examples, request
+        )
         with self._use(target) as version:
             call = make_call(version.model, name, examples)
             return await self._runner.run(version, call, self._timeout_seconds)

@@ -12,6 +12,8 @@ from keras_albert.serving.protocol.statuses import invalid
 
 # Error texts quote what came; a whole request would be no help.
 QUOTED_CHARACTERS = 200
+# As NumPy has it; more would also be more calls than Python allows.
+MAX_DIMENSIONS = 64
 _JSON_TYPES = {
     type(None): "Null",
     bool: "Bool",
@@ -35,7 +37,10 @@ _INTEGER_RANGES = {
 
 def quoted(value):
     """Writes a JSON value for an error text, cut where it is long."""
-    text = json.dumps(value, ensure_ascii=False)
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except RecursionError:  # parsing it took less of the stack than writing
+        return "..."
     if len(text) > QUOTED_CHARACTERS:
         return text[:QUOTED_CHARACTERS] + "..."
     return text
@@ -92,10 +97,12 @@ def flatten(value, dtype):
         `(flat, shape)`: list of converted elements and tuple.
 
     Raises:
-        ServingError: INVALID_ARGUMENT if the lists are ragged or an element
-            has the wrong type; UNIMPLEMENTED if JSON has no such type.
+        ServingError: INVALID_ARGUMENT if the lists are ragged or too deep or
+            an element has the wrong type; UNIMPLEMENTED if JSON has no such
+            type.
     """
     shape = dense_shape(value)
+    _check_dimensions(shape)
     flat = []
     _flatten(value, 0, shape, converter(dtype), flat)
     return flat, shape
@@ -134,7 +141,11 @@ def as_array(flat, shape, dtype):
 
     Returns:
         NumPy array of that shape; `bytes` in objects for strings.
+
+    Raises:
+        ServingError: INVALID_ARGUMENT for too many dimensions.
     """
+    _check_dimensions(shape)
     numpy = BY_NAME[dtype].numpy
     if numpy is object:
         array = np.empty(len(flat), object)
@@ -145,6 +156,14 @@ def as_array(flat, shape, dtype):
         with np.errstate(over="ignore"):  # too large for float32 is infinite
             array = np.array(flat, numpy)
     return array.reshape(shape)
+
+
+def _check_dimensions(shape):
+    if len(shape) > MAX_DIMENSIONS:
+        raise invalid(
+            f"A tensor has at most {MAX_DIMENSIONS} dimensions. Received "
+            f"{len(shape)} nested lists."
+        )
 
 
 def converter(dtype):
@@ -171,7 +190,12 @@ def converter(dtype):
 def _number(value, dtype):
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise _wrong_type(value, dtype)
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:  # an integer of over 300 digits
+        raise invalid(
+            "JSON Parse error: Number too big to be stored in double."
+        ) from None
 
 
 def _integer(value, dtype):

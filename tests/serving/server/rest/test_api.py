@@ -6,8 +6,8 @@ import json
 
 from keras_albert.serving.protocol.statuses import ServingError
 from keras_albert.serving.server.metrics import Metrics
-from keras_albert.serving.server.rest.api import LONG_BODY
 from keras_albert.serving.server.rest.api import RestApi
+from keras_albert.serving.server.runner import LONG_REQUEST_BYTES
 from tests.serving.running_server import ask
 from tests.serving.running_server import connect
 from tests.serving.running_server import read_all
@@ -21,7 +21,7 @@ def test_long_requests_and_answers_are_right_too(server):
         {"signature_name": "floats", "inputs": [values]},
     )
 
-    assert len(json.dumps(values)) > LONG_BODY
+    assert len(json.dumps(values)) > LONG_REQUEST_BYTES
     assert status == 200
     assert json.loads(body)["outputs"] == [values]
 
@@ -47,6 +47,8 @@ def test_at_the_end_readiness_goes_first(server):
 
 def test_what_models_raise_becomes_the_reply():
     class Models:
+        names = ["m"]
+
         def versions(self, name, number):
             raise ServingError("UNAVAILABLE", f"{name} {number}")
 
@@ -56,3 +58,15 @@ def test_what_models_raise_becomes_the_reply():
 
     assert (reply.status, reply.body) == (503, b'{"error": "m 2"}')
     assert 'model_name="m",status="UNAVAILABLE"} 1' in metrics.page()
+
+
+def test_urls_without_meaning_are_counted_together():
+    class Models:
+        names = ["m"]
+
+    metrics = Metrics()
+    api = RestApi(Models(), None, metrics)
+    for path in ("/v1/models/a:none", "/v1/models/b:none"):
+        assert asyncio.run(api.answer("POST", path)).status == 400
+
+    assert 'model_name="",status="INVALID_ARGUMENT"} 2' in metrics.page()

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from keras_albert.serving.protocol.statuses import ServingError
+from keras_albert.serving.server.rest.json_tensors import MAX_DIMENSIONS
 from keras_albert.serving.server.rest.json_tensors import as_array
 from keras_albert.serving.server.rest.json_tensors import decode_base64
 from keras_albert.serving.server.rest.json_tensors import dense_shape
@@ -85,3 +86,30 @@ def test_bytes_that_were_no_utf8_come_out_again():
     assert to_bytes(text + "中") == b"\xff\xe4" + "中".encode()
     with pytest.raises(ServingError, match="surrogate"):
         to_bytes("\ud800")
+
+
+def nested(levels):
+    value = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("levels", [MAX_DIMENSIONS + 1, 900, 10**5])
+def test_deeper_lists_than_a_tensor_has_are_refused(levels):
+    flat, shape = flatten(nested(MAX_DIMENSIONS), "DT_FLOAT")
+    assert as_array(flat, shape, "DT_FLOAT").shape == (1,) * MAX_DIMENSIONS
+
+    with pytest.raises(ServingError, match="INVALID.*at most 64 dimensions"):
+        flatten(nested(levels), "DT_FLOAT")
+    with pytest.raises(ServingError, match="INVALID.*at most 64 dimensions"):
+        as_array(flat, (1, *shape), "DT_FLOAT")
+
+
+def test_what_is_too_deep_to_write_is_not_quoted():
+    assert quoted(nested(10**5)) == "..."
+
+
+def test_integers_too_big_for_a_float_are_refused():
+    with pytest.raises(ServingError, match="INVALID.*Number too big"):
+        flatten([10**400], "DT_FLOAT")
