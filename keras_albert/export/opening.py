@@ -24,7 +24,8 @@ def open_model(model_or_preset, preprocessor=None):
     Raises:
         FileNotFoundError: if there is nothing at the path.
         TypeError: if the model is none of the three.
-        ValueError: if there is no preprocessor, or it does not fit.
+        ValueError: if there is no preprocessor, or it does not fit, or the
+            model is quantized.
     """
     from keras_albert.models.backbone import AlbertBackbone
     from keras_albert.models.loading import load_model
@@ -42,6 +43,7 @@ def open_model(model_or_preset, preprocessor=None):
             "AlbertBackbone or the path of one. "
             f"Received: {type(model).__name__}."
         )
+    _check_precision(model)
     if preprocessor is None:
         preprocessor = getattr(model, "preprocessor", None)
     if preprocessor is None and folder is not None:
@@ -112,6 +114,21 @@ def _preprocessor_in(folder, model):
             sequence_length=min(512, backbone.max_sequence_length),
         )
     return None
+
+
+def _check_precision(model):
+    modes = {
+        mode
+        for layer in model._flatten_layers()
+        if (mode := getattr(layer, "quantization_mode", None)) is not None
+    }
+    if modes:
+        raise ValueError(
+            "The export takes models whose weights are floating-point numbers, "
+            f"but this one is quantized to {', '.join(sorted(modes))}. Export "
+            'the model as it was before; `dtype="bfloat16"` halves a '
+            "SavedModel."
+        )
 
 
 def _check_preprocessor(model, preprocessor):

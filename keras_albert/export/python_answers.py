@@ -126,11 +126,8 @@ class PythonAnswers:
         is_short = ~inputs["padding_mask"][:, SHORT_LENGTH:].any(1)
         for rows, width in ((is_short, SHORT_LENGTH), (~is_short, length)):
             if rows.any():
-                found = self._backbone.predict(
-                    {name: x[rows, :width] for name, x in inputs.items()},
-                    batch_size=BATCH_SIZE,
-                    verbose=0,
-                )
+                part = {name: x[rows, :width] for name, x in inputs.items()}
+                found = _outputs(self._backbone, part)
                 hidden[rows, :width] = found["sequence_output"]
                 pooled[rows] = found["pooled_output"]
         return inputs, {"sequence_output": hidden, "pooled_output": pooled}
@@ -253,6 +250,20 @@ def as_bytes(texts):
 def decoded(text):
     """A `str`, with U+FFFD for what is not UTF-8."""
     return text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+
+
+def _outputs(model, inputs):
+    """A model's outputs, a few rows at a time."""
+    if keras.config.backend() != "tensorflow":
+        return model.predict(inputs, batch_size=BATCH_SIZE, verbose=0)
+    # `predict` would be traced anew for each model and shape, and TensorFlow
+    # warns about that. Called eagerly the model is as fast here.
+    parts = []
+    for start in range(0, len(inputs["token_ids"]), BATCH_SIZE):
+        rows = slice(start, start + BATCH_SIZE)
+        found = model({n: x[rows] for n, x in inputs.items()}, training=False)
+        parts.append({name: _numpy(x) for name, x in found.items()})
+    return {n: np.concatenate([part[n] for part in parts]) for n in parts[0]}
 
 
 def _vectors(encoded, padding_mask):

@@ -14,7 +14,8 @@ def writing_version(output, version=None):
     """Yields a folder aside; gives it its number when the block succeeds.
 
     A server that watches `output` never sees half of a version, and versions
-    that are there are never touched.
+    that are there are never touched. Of a block that fails nothing is left,
+    nor of the folders that were made for it.
 
     Args:
         output: path of the model's folder.
@@ -30,7 +31,7 @@ def writing_version(output, version=None):
     output = Path(output)
     version = free_version(output, version)
     target = output / str(version)
-    is_new = not output.exists()
+    missing = [path for path in (output, *output.parents) if not path.exists()]
     output.mkdir(parents=True, exist_ok=True)
     unfinished = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=output))
     try:
@@ -41,8 +42,9 @@ def writing_version(output, version=None):
         os.rename(unfinished, target)
     except BaseException:
         shutil.rmtree(unfinished, ignore_errors=True)
-        if is_new and not any(output.iterdir()):
-            output.rmdir()
+        with contextlib.suppress(OSError):  # another one writes there, too
+            for path in missing:
+                path.rmdir()
         raise
 
 

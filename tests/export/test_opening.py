@@ -124,3 +124,18 @@ def test_activations_that_are_no_probabilities():
 
     with pytest.raises(ValueError, match="activation='sigmoid'"):
         served_task(model, model.preprocessor)
+
+
+@pytest.mark.filterwarnings("ignore:.*`quantize` method:UserWarning")
+@pytest.mark.parametrize("mode", ["int8", "int4"])
+def test_quantized_models_are_refused(tmp_path, mode):
+    """Their numbers would be taken for the weights themselves."""
+    model = tiny_classifier("word_piece", num_classes=2)
+    model.backbone.quantize(mode)
+    model.save_to_preset(str(tmp_path))
+
+    for quantized in (model, model.backbone, tmp_path):
+        with pytest.raises(
+            ValueError, match=f"quantized to {mode}. Export the"
+        ):
+            open_model(quantized, model.preprocessor)

@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+from tensorflow.python.eager.polymorphic_function import polymorphic_function
 
 from keras_albert.export import python_answers
 from keras_albert.export.opening import served_task
@@ -49,6 +50,18 @@ def test_a_classifier_answers_as_predict(monkeypatch):
     assert found["embed"].inputs["text"].tolist() == [
         text.encode() for text in TEXTS
     ]
+
+
+def test_tensorflow_does_not_warn_about_tracing(caplog, monkeypatch):
+    """It does after five traces of `predict`, whatever the model."""
+    monkeypatch.setattr(
+        polymorphic_function, "FREQUENT_TRACING_WARNING_THRESHOLD", 2
+    )
+    model = tiny_classifier("word_piece", labels=["bad", "good"])
+
+    answers(model, ["the film " * 40, *TEXTS * 2], PAIRS)
+
+    assert "retracing" not in caplog.text
 
 
 def test_every_promised_signature_is_judged():

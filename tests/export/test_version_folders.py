@@ -55,6 +55,27 @@ def test_failure_leaves_nothing(tmp_path):
     assert os.listdir(tmp_path / "old") == ["1"]
 
 
+def test_failure_leaves_no_folder_above(tmp_path):
+    for name in ("new/a/b", "old"):
+        (tmp_path / "old").mkdir(exist_ok=True)
+        with pytest.raises(KeyboardInterrupt):
+            interrupted(tmp_path / name)
+
+    assert os.listdir(tmp_path) == ["old"]
+
+
+def test_failure_spares_what_others_wrote(tmp_path):
+    def fail():
+        with writing_version(tmp_path / "new" / "onnx"):
+            (tmp_path / "new" / "litert").mkdir()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+
+    assert os.listdir(tmp_path / "new") == ["litert"]
+
+
 def overtaken(output):
     with writing_version(output) as (_, target):
         target.mkdir()
