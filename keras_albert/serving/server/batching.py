@@ -17,6 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from keras_albert.serving.protocol.statuses import ServingError
 from keras_albert.serving.protocol.statuses import invalid
 from keras_albert.serving.server import merging
+from keras_albert.serving.server.deadlines import too_late
+from keras_albert.serving.server.deadlines import within
 
 
 @dataclasses.dataclass
@@ -107,7 +109,7 @@ class Batching:
                 call.tensors,
                 call.outputs,
             )
-            return await run
+            return await within(seconds, run)
         parts = [call.tensors]
         if size > self._parameters.batch_size:
             parts = merging.cut(call.tensors, self._parameters.batch_size)
@@ -130,9 +132,7 @@ class Batching:
                 "Run() timeout exceeded while waiting in batching queue",
             )
         if waiting:
-            raise ServingError(
-                "DEADLINE_EXCEEDED", f"The answer took over {seconds:g} s."
-            )
+            raise too_late(seconds)
         return [future.result() for future in futures]
 
     def _enqueue(self, model, call, tensors):

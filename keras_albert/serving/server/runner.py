@@ -5,8 +5,8 @@ import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from keras_albert.serving.protocol.statuses import ServingError
 from keras_albert.serving.server.batching import Batching
+from keras_albert.serving.server.deadlines import within
 
 # Of the server's REST threads, too.
 THREADS_PER_CORE = 4
@@ -69,14 +69,7 @@ class Runner:
         run = asyncio.get_running_loop().run_in_executor(
             self._pool, model.run, call.signature, call.tensors, call.outputs
         )
-        # What is being computed cannot be stopped; nobody waits for it.
-        done, _ = await asyncio.wait([run], timeout=seconds)
-        if not done:
-            run.cancel()
-            raise ServingError(
-                "DEADLINE_EXCEEDED", f"The answer took over {seconds:g} s."
-            )
-        return run.result()
+        return await within(seconds, run)
 
     async def beside(self, is_long, function, *arguments):
         """Runs a function, in a thread if it takes a while."""

@@ -87,6 +87,11 @@ class ModelServer:
         self.port = None
         self.grpc_port = None
 
+    @property
+    def configs(self):
+        """List of `ModelConfig`: what the server was made for."""
+        return list(self._configs)
+
     async def start(self):
         """Loads the models, then opens the ports.
 
@@ -169,7 +174,7 @@ class ModelServer:
             stopping.append(self._grpc.stop(self._options.shutdown_seconds))
         await asyncio.gather(*stopping)
         await self._models.close()
-        self._runner.close()
+        await asyncio.to_thread(self._runner.close)
 
     async def __aenter__(self):
         await self.start()
@@ -217,7 +222,9 @@ async def serve_until_signal(
         following = None
         if config_file is not None and config_poll_seconds:
             following = asyncio.create_task(
-                follow_config_file(server, config_file, config_poll_seconds)
+                follow_config_file(
+                    server, config_file, config_poll_seconds, server.configs
+                )
             )
         on_ready()
         await stopped

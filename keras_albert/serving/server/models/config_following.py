@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from pathlib import Path
 
 from keras_albert.serving.protocol.statuses import ServingError
 from keras_albert.serving.server.models.config import read_model_configs
@@ -10,33 +9,30 @@ from keras_albert.serving.server.models.config import read_model_configs
 log = logging.getLogger(__name__)
 
 
-async def follow_config_file(server, path, seconds):
+async def follow_config_file(server, path, seconds, taken):
     """Looks at a file again and again, and gives a server what it says.
 
-    A file that cannot be used changes nothing.
+    A file that cannot be used changes nothing, and is tried again: the
+    versions that it names may still be on their way.
 
     Args:
         server: has `reload(configs)`.
         path: the file.
         seconds: float. How long to wait between two looks.
+        taken: list of `ModelConfig`, what the server has of the file already.
     """
-    path = Path(path)
-    text = await asyncio.to_thread(_text, path)
+    refused = None
     while True:
         await asyncio.sleep(seconds)
-        before, text = text, await asyncio.to_thread(_text, path)
-        if text is None or text == before:
-            continue
         try:
-            await server.reload(read_model_configs(path))
+            configs = await asyncio.to_thread(read_model_configs, path)
+            if configs == taken:
+                continue
+            await server.reload(configs)
         except (OSError, ServingError, ValueError) as error:
-            log.error("%s is not taken: %s", path, error)
+            if str(error) != refused:  # once is enough
+                log.error("%s is not taken: %s", path, error)
+            refused = str(error)
         else:
             log.info("Took %s.", path)
-
-
-def _text(path):
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError:
-        return None
+            taken, refused = configs, None

@@ -3,12 +3,12 @@
 import asyncio
 import contextlib
 import logging
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 from keras_albert.serving.protocol.statuses import ServingError
 from keras_albert.serving.protocol.statuses import invalid
 from keras_albert.serving.server.models.config import find_versions
+from keras_albert.serving.server.models.loading import open_version
 from keras_albert.serving.server.models.versions import ModelVersions
 from keras_albert.serving.server.models.versions import not_found
 
@@ -46,11 +46,17 @@ class Models:
         self._loader = ThreadPoolExecutor(1, thread_name_prefix="load")
         self._tasks = set()
         self._watch = None
+        # Two lists of models that come at a time are taken one by one.
+        self._replacing = asyncio.Lock()
 
     @property
     def names(self):
         """Names of the models."""
         return list(self._models)
+
+    def _are_served(self, model):
+        """Whether these versions are still the ones of their model."""
+        return self._models.get(model.config.name) is model
 
     async def start(self):
         """Loads what is there, then keeps looking.
@@ -59,7 +65,14 @@ class Models:
             ValueError: if a version does not load, or a model has none.
         """
         for model in self._models.values():
-            to_load, _ = model.plan(await self._find(model.config.folder))
+            try:
+                found = await self._find(model.config.folder)
+            except OSError as error:
+                raise ValueError(
+                    f"The folder of the model {model.config.name} cannot be "
+                    f"read: {error}. Give the folder that holds its versions."
+                ) from error
+            to_load, _ = model.plan(found)
             if not to_load:
                 raise ValueError(
                     f"No version of the model {model.config.name} in "
@@ -88,22 +101,36 @@ class Models:
             # A share that is away for a moment: go on with what is loaded.
             log.warning("%s cannot be read: %s", model.config.folder, error)
             return
+        if not self._are_served(model):  # replaced meanwhile
+            return
         to_load, to_unload = model.plan(found)
         for version in to_load:
             self._spawn(self._load_and_look(model, version))
         for version in to_unload:
-            version.state = "UNLOADING"
-            self._spawn(self._unload(version))
+            self._start_unloading(version)
 
     async def _load_and_look(self, model, version):
         await self._load(version, self._load_retries)
-        if model in self._models.values():
+        if self._are_served(model):
             await self._look(model)  # the one before may leave now
+        else:
+            self._retire(model)
+
+    def _retire(self, model):
+        """Unloads all versions of a model that is not served any more."""
+        for version in model.all():
+            if version.state == "AVAILABLE":
+                self._start_unloading(version)
+
+    def _start_unloading(self, version):
+        version.state = "UNLOADING"
+        self._spawn(self._unload(version))
 
     def _spawn(self, coroutine):
         task = asyncio.create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     async def _find(self, folder):
         loop = asyncio.get_running_loop()
@@ -115,7 +142,7 @@ class Models:
         for attempt in range(retries + 1):
             try:
                 version.model = await loop.run_in_executor(
-                    self._loader, self._open, version
+                    self._loader, open_version, version, self._metrics
                 )
             except Exception as error:
                 if not isinstance(error, ServingError):
@@ -133,35 +160,6 @@ class Models:
                 version.state = "AVAILABLE"
                 log.info("Serves %s/%d.", version.model_name, version.number)
                 return
-
-    def _open(self, version):
-        """Loads and warms up, in the loader's thread."""
-        # TensorFlow takes seconds to import; a wrong command line need not.
-        from keras_albert.serving.server.models.loaded_model import LoadedModel
-        from keras_albert.serving.server.models.warm_up import warm_up
-
-        path = str(version.folder)
-        try:
-            model = LoadedModel(version.folder)
-        except ServingError:
-            self._metrics.load_attempts.add(path, "fail")
-            raise
-        self._metrics.load_attempts.add(path, "success")
-        if model.unservable:
-            log.warning(
-                "TensorFlow Serving cannot run the operations %s of %s.",
-                *(", ".join(model.unservable), path),
-            )
-        started = time.monotonic()
-        try:
-            records = warm_up(model)
-        except ServingError:
-            model.close()
-            raise
-        if records:
-            micros = 1e6 * (time.monotonic() - started)
-            self._metrics.warm_up_latency.observe(micros, path, "OK")
-        return model
 
     async def _unload(self, version):
         version.state = "UNLOADING"
@@ -231,30 +229,41 @@ class Models:
     async def replace(self, configs):
         """Takes other models, or other versions and labels of them.
 
+        All new models are loaded before anything changes. Who asked may go
+        away meanwhile.
+
         Args:
             configs: list of `ModelConfig`, all that shall be served.
 
         Raises:
-            ServingError: FAILED_PRECONDITION if a new model does not load.
+            ServingError: FAILED_PRECONDITION if a new model does not load;
+                then all stays as it was.
         """
-        gone = dict(self._models)
-        kept = {}
-        for config in configs:
-            model = gone.pop(config.name, None)
-            if model is None or model.config.folder != config.folder:
-                if model is not None:
-                    gone[config.name] = model
-                model = ModelVersions(config)
-                await self._load_new(model)
-            model.config = config
-            kept[config.name] = model
-        self._models = kept
-        for model in gone.values():
-            for version in model.all():
-                if version.state == "AVAILABLE":
-                    version.state = "UNLOADING"
-                    self._spawn(self._unload(version))
-        for model in list(kept.values()):
+        await asyncio.shield(self._spawn(self._replace(configs)))
+
+    async def _replace(self, configs):
+        async with self._replacing:
+            before = self._models
+            after = {config.name: before.get(config.name) for config in configs}
+            new = []
+            try:
+                for config in configs:
+                    model = after[config.name]
+                    if model is None or model.config.folder != config.folder:
+                        new.append(ModelVersions(config))
+                        after[config.name] = new[-1]
+                        await self._load_new(new[-1])
+            except BaseException:
+                for model in new:
+                    self._retire(model)
+                raise
+            self._models = after
+            for config in configs:
+                after[config.name].config = config
+            for model in before.values():
+                if not self._are_served(model):
+                    self._retire(model)
+        for model in list(after.values()):
             await self._look(model)
 
     async def _load_new(self, model):

@@ -15,25 +15,28 @@ def text(name):
 
 
 class Server:
-    """Remembers what it is told; refuses the model `bad`."""
+    """Remembers what it took; refuses the model `late` twice."""
 
     def __init__(self):
-        self.told = []
+        self.took = []
+        self.refusals = 2
 
     async def reload(self, configs):
-        self.told.append(configs)
-        if configs[0].name == "bad":
+        if configs[0].name == "late" and self.refusals:
+            self.refusals -= 1
             raise ServingError("FAILED_PRECONDITION", "does not load")
+        self.took.append(configs)
 
 
-def test_changes_are_taken_and_mistakes_change_nothing(tmp_path):
-    path = tmp_path / "models.config"
+def follow(path, contents, taken):
+    """What a server takes of a file that changes while it is followed."""
     server = Server()
 
     async def run():
-        path.write_text(text("a"))
-        task = asyncio.create_task(follow_config_file(server, path, 0.02))
-        for content in (text("a"), "broken {", text("bad"), None, text("b")):
+        task = asyncio.create_task(
+            follow_config_file(server, path, 0.02, taken)
+        )
+        for content in contents:
             if content is None:
                 path.unlink()
             else:
@@ -44,8 +47,21 @@ def test_changes_are_taken_and_mistakes_change_nothing(tmp_path):
             await task
 
     asyncio.run(run())
+    return [config.name for (config,) in server.took]
 
-    assert server.told == [
-        [ModelConfig("bad", "/m")],
-        [ModelConfig("b", "/m")],
-    ]
+
+def test_changes_are_taken_and_mistakes_change_nothing(tmp_path, caplog):
+    path = tmp_path / "models.config"
+    contents = (text("a"), "broken {", None, text("late"), text("b"))
+
+    took = follow(path, contents, [ModelConfig("a", "/m")])
+
+    assert took == ["late", "b"]
+    # Each mistake is told once: the broken, the missing and the refused file.
+    assert [record.levelname for record in caplog.records].count("ERROR") == 3
+
+
+def test_a_change_while_the_server_started_is_not_missed(tmp_path):
+    path = tmp_path / "models.config"
+
+    assert follow(path, [text("b")], [ModelConfig("a", "/m")]) == ["b"]

@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import threading
 
 import numpy as np
 import pytest
@@ -9,7 +10,9 @@ import pytest
 from keras_albert.serving.protocol.statuses import ServingError
 from keras_albert.serving.server.calls import predict_call
 from keras_albert.serving.server.metrics import Metrics
+from keras_albert.serving.server.models import models as models_module
 from keras_albert.serving.server.models.config import ModelConfig
+from keras_albert.serving.server.models.loading import open_version
 from keras_albert.serving.server.models.models import Models
 
 
@@ -161,6 +164,89 @@ def test_other_models_may_be_asked_for(half, tmp_path):
     with_models([first], test)
 
 
+@pytest.fixture
+def opened(monkeypatch):
+    """The versions that are opened from now on, in order."""
+    versions = []
+
+    def noted(version, metrics):
+        versions.append(version)
+        return open_version(version, metrics)
+
+    monkeypatch.setattr(models_module, "open_version", noted)
+    return versions
+
+
+def test_a_list_that_is_refused_changes_nothing(half, opened, tmp_path):
+    shutil.copytree(tmp_path / "half", tmp_path / "other")
+
+    async def test(models):
+        with pytest.raises(ServingError, match="FAILED_PRECONDITION"):
+            await models.replace(
+                [
+                    ModelConfig("half", tmp_path / "half", labels={"a": 1}),
+                    ModelConfig("other", tmp_path / "other"),
+                    ModelConfig("x", tmp_path / "none"),
+                ]
+            )
+        check_refused(models, "label: a", None, "a")
+        _, other = opened
+        await until(lambda: other.state == "END")
+
+    with_models([ModelConfig("half", tmp_path / "half")], test)
+
+
+def test_of_two_lists_at_a_time_the_later_one_stays(half, opened, tmp_path):
+    for name in ("other", "third"):
+        shutil.copytree(tmp_path / "half", tmp_path / name)
+    first, second, third = (
+        ModelConfig(n, tmp_path / n) for n in ("half", "other", "third")
+    )
+
+    async def test(models):
+        await asyncio.gather(
+            models.replace([first, second]), models.replace([first, third])
+        )
+        assert models.names == ["half", "third"]
+        _, other, third_version = opened
+        await until(lambda: other.state == "END")
+        assert third_version.state == "AVAILABLE"
+
+    with_models([first], test)
+
+
+def test_who_asked_for_other_models_may_go_away(half, tmp_path):
+    shutil.copytree(tmp_path / "half", tmp_path / "other")
+
+    async def test(models):
+        asking = asyncio.create_task(
+            models.replace([ModelConfig("other", tmp_path / "other")])
+        )
+        await asyncio.sleep(0.01)
+        asking.cancel()
+        await until(lambda: models.names == ["other"])
+
+    with_models([ModelConfig("half", tmp_path / "half")], test)
+
+
+def test_a_version_that_comes_too_late_does_not_stay(half, tmp_path):
+    shutil.copytree(tmp_path / "half", tmp_path / "other")
+    both = [ModelConfig(n, tmp_path / n) for n in ("half", "other")]
+
+    async def test(models):
+        gate = threading.Event()
+        models._loader.submit(gate.wait)
+        half("2", 2)
+        await until(lambda: states(models).get(2) == "LOADING")
+        (late,) = models.versions("half", 2)
+        await models.replace(both[1:])
+        gate.set()
+        await until(lambda: late.state == "END")
+        assert late.model is None
+
+    with_models(both, test)
+
+
 def test_a_folder_that_is_away_for_a_moment_changes_nothing(half, tmp_path):
     async def test(models):
         (tmp_path / "half").rename(tmp_path / "away")
@@ -182,6 +268,7 @@ def test_a_server_does_not_start_without_its_models(half, tmp_path):
     for name, text in [
         ("bad", "Version 1 of the model bad .*saved_model.pb"),
         ("empty", "No version of the model empty"),
+        ("none", "folder of the model none cannot be read.*No such file"),
     ]:
         with pytest.raises(ValueError, match=text):
             with_models([ModelConfig(name, tmp_path / name)], never)
