@@ -115,13 +115,13 @@ public final class AlbertClient {
 
         /** How many texts a request holds at most; long lists are split. */
         public Options batchSize(int value) {
-            batchSize = atLeastOne("batchSize", value);
+            batchSize = positive("batchSize", value);
             return this;
         }
 
         /** How often a request is sent at most; 1 for no second try. */
         public Options tries(int value) {
-            tries = atLeastOne("tries", value);
+            tries = positive("tries", value);
             return this;
         }
 
@@ -138,17 +138,18 @@ public final class AlbertClient {
         }
 
         private static Duration positive(String name, Duration value) {
-            if (value.isZero() || value.isNegative()) {
-                throw new IllegalArgumentException(
-                    name + " must be greater than 0. Received: " + value);
-            }
-            return value;
+            return checked(
+                name, value, !value.isZero() && !value.isNegative());
         }
 
-        private static int atLeastOne(String name, int value) {
-            if (value < 1) {
+        private static int positive(String name, int value) {
+            return checked(name, value, value > 0);
+        }
+
+        private static <T> T checked(String name, T value, boolean isFine) {
+            if (!isFine) {
                 throw new IllegalArgumentException(
-                    name + " must be at least 1. Received: " + value);
+                    name + " must be greater than 0. Received: " + value);
             }
             return value;
         }

@@ -245,10 +245,15 @@ class Client:
 
     def _signature(self, name, ends, refresh=False):
         name = name or DEFAULT_SIGNATURE
-        with self._lock:  # one asks, the others wait for its answer
+        # One asks, the others wait for its answer, but not past their time.
+        if not self._lock.acquire(timeout=max(ends - time.monotonic(), 0)):
+            raise ServingError("DEADLINE_EXCEEDED", "No time is left.")
+        try:
             if refresh or name not in self._signatures:
                 self._signatures = self._try(self._transport.signatures, ends)
             found = self._signatures
+        finally:
+            self._lock.release()
         if name not in found:
             names = sorted(n for n, s in found.items() if s.inputs)
             raise ValueError(

@@ -55,7 +55,7 @@ class HttpConnections:
                 DEADLINE_EXCEEDED if not in time.
         """
         ends = time.monotonic() + seconds
-        connection, is_fresh = self._take(seconds)
+        connection, is_fresh = self._take()
         try:
             return self._exchange(connection, method, path, body, ends)
         except TimeoutError:
@@ -74,7 +74,7 @@ class HttpConnections:
         self._drop_idle()
         return self.request(method, path, body, ends - time.monotonic())
 
-    def _take(self, seconds):
+    def _take(self):
         with self._lock:
             if self._idle:
                 return self._idle.pop(), False

@@ -12,8 +12,8 @@ from keras_albert.serving.protocol.dtypes import BY_NUMBER
 from keras_albert.serving.protocol.dtypes import dtype_of
 
 # A message of a few bytes can ask for a tensor of any size: its last value is
-# repeated. Nobody sends such ones on purpose.
-MAX_REPEATED_ELEMENTS = 2**24
+# repeated. A batch of masks is sent so on purpose, millions of texts are not.
+MAX_REPEATED_ELEMENTS = 2**20
 
 
 def fill_tensor(message, array):

@@ -12,6 +12,7 @@ from keras_albert.serving.server.extra import EXTRA
 from keras_albert.serving.server.models.config_following import (
     follow_config_file,
 )
+from keras_albert.serving.server.ports import check_free
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,12 +54,30 @@ class ServerOptions:
     allow_cors: bool = False
 
     def __post_init__(self):
-        for name in ("max_body_bytes", "timeout_seconds", "poll_seconds"):
+        limits = ("max_body_bytes", "timeout_seconds", "body_seconds")
+        for name in (*limits, "poll_seconds"):
             if not getattr(self, name) > 0:
                 raise ValueError(
                     f"`{name}` must be greater than 0. "
                     f"Received: {getattr(self, name)}."
                 )
+        waits = ("retry_seconds", "drain_seconds", "shutdown_seconds")
+        for name in ("load_retries", *waits):
+            if not getattr(self, name) >= 0:
+                raise ValueError(
+                    f"`{name}` must not be negative. "
+                    f"Received: {getattr(self, name)}."
+                )
+        if self.port and self.port == self.grpc_port:
+            raise ValueError(
+                "REST and gRPC need a port each. Received: "
+                f"{self.port} for both."
+            )
+
+    @property
+    def ports(self):
+        """The ports to listen at."""
+        return [p for p in (self.port, self.grpc_port) if p is not None]
 
 
 class ModelServer:
@@ -97,10 +116,11 @@ class ModelServer:
 
         Raises:
             ImportError: if a package of the extra `serving` is missing.
-            OSError: if a port is in use.
+            OSError: if a port is in use; before models are loaded.
             ValueError: if a model cannot be served.
         """
         import_extra("aiohttp", EXTRA)
+        check_free(self._options.host, self._options.ports)
         from keras_albert.serving.server.metrics import Metrics
         from keras_albert.serving.server.models.models import Models
         from keras_albert.serving.server.rest.api import RestApi

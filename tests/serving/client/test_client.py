@@ -2,10 +2,12 @@
 
 import dataclasses
 import json
+import socket
 import subprocess
 import sys
 import textwrap
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -143,6 +145,30 @@ def test_a_deadline_is_kept(make):
 
     with pytest.raises(ServingError, match="DEADLINE_EXCEEDED"):
         client.predict([60_000], "slow", deadline=0.1)
+
+
+def test_a_deadline_is_kept_while_another_thread_asks():
+    """A server that takes connections and says nothing."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        Client(f"http://127.0.0.1:{silent.getsockname()[1]}", "m") as client,
+    ):
+        thread = threading.Thread(
+            target=lambda: pytest.raises(
+                ServingError, client.predict, [1], deadline=1
+            )
+        )
+        thread.start()
+        connection, _ = silent.accept()  # the thread asks
+        started = time.monotonic()
+        with pytest.raises(ServingError, match="DEADLINE_EXCEEDED"):
+            client.predict([1], deadline=0.05)
+        waited = time.monotonic() - started
+        connection.close()
+        silent.close()
+        thread.join()
+
+    assert waited < 0.5
 
 
 def test_many_threads_share_a_client(make):

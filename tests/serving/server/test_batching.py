@@ -171,6 +171,15 @@ def test_no_rows_are_computed_alone():
     assert batched(test).batches == [[]]
 
 
+def test_no_rows_have_a_deadline_too():
+    async def test(batching, model):
+        model.gate.clear()
+        with pytest.raises(ServingError, match="DEADLINE_EXCEEDED"):
+            await batching.run(model, call(), 0.02)
+
+    batched(test)
+
+
 def test_a_full_queue_refuses():
     async def test(batching, model):
         model.gate.clear()

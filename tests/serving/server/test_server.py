@@ -75,12 +75,32 @@ def test_the_end_waits_for_what_is_computed(half):
     assert model._closed
 
 
+def test_ports_are_looked_at_before_models_are_loaded(tmp_path):
+    nowhere = ModelConfig("none", tmp_path / "none")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with (
+            pytest.raises(OSError, match=f"The port {port} .* is in use"),
+            running_server([nowhere], grpc_port=port),
+        ):
+            pass
+
+
 @pytest.mark.parametrize(
-    "name", ["max_body_bytes", "timeout_seconds", "poll_seconds"]
+    "options, text",
+    [
+        ({"max_body_bytes": 0}, "`max_body_bytes` must be greater than 0"),
+        ({"timeout_seconds": 0}, "`timeout_seconds` must be greater than 0"),
+        ({"body_seconds": 0}, "`body_seconds` must be greater than 0"),
+        ({"poll_seconds": 0}, "`poll_seconds` must be greater than 0"),
+        ({"load_retries": -1}, "`load_retries` must not be negative"),
+        ({"shutdown_seconds": -1}, "`shutdown_seconds` must not be negative"),
+        ({"port": 8, "grpc_port": 8}, "a port each. Received: 8"),
+    ],
 )
-def test_limits_are_positive(name):
-    with pytest.raises(ValueError, match=f"`{name}` must be greater than 0"):
-        ServerOptions(**{name: 0})
+def test_options_that_cannot_be_used(options, text):
+    with pytest.raises(ValueError, match=text):
+        ServerOptions(**options)
 
 
 def test_only_this_machine_by_default():

@@ -27,6 +27,8 @@ class Connection(RequestHandler):
 
     is_busy = False
     is_reading_body = False
+    #: When it was made or last answered, as the event loop tells it.
+    active_at = 0.0
 
     def eof_received(self):
         """Keeps the sending half open while an answer is due."""
@@ -61,6 +63,7 @@ class HttpServer(web.Server):
             return await self._handler(request)
         finally:
             connection.is_busy = False
+            connection.active_at = asyncio.get_running_loop().time()
 
     def __call__(self):
         return Connection(
@@ -70,9 +73,10 @@ class HttpServer(web.Server):
     def connection_made(self, handler, transport):
         """Takes a connection, and another's place where there is none."""
         super().connection_made(handler, transport)
+        handler.active_at = asyncio.get_running_loop().time()
         if len(self.connections) > self._max_connections:
             idle = (c for c in self.connections if not c.is_busy)
-            next(idle).force_close()
+            min(idle, key=lambda c: c.active_at).force_close()
 
 
 def connections_to_hold():

@@ -191,7 +191,7 @@ def test_the_longest_silent_make_place_for_others():
 
     async def run():
         async def answer(request):
-            await asyncio.sleep(0.2)
+            await asyncio.sleep(0.2 if request.path == "/slow" else 0)
             return web.Response(text="ok")
 
         server = HttpServer(answer, max_connections=3)
@@ -199,22 +199,35 @@ def test_the_longest_silent_make_place_for_others():
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         port = runner.addresses[0][1]
+        writers = []
 
         async def open_one():
-            pair = await asyncio.open_connection("127.0.0.1", port)
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writers.append(writer)
             await asyncio.sleep(0.02)
-            return pair
+            return reader, writer
 
-        busy_reader, busy = await open_one()
-        busy.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-        silent, other, last = [await open_one() for _ in range(3)]
+        def ask(connection, path):
+            request = f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n"
+            connection[1].write(request.encode())
+
+        async def read(connection):
+            reply = connection[0].readuntil(b"ok")
+            reply = await asyncio.wait_for(reply, 5)
+            assert reply.startswith(b"HTTP/1.1 200 OK")
+
+        busy, used, silent = [await open_one() for _ in range(3)]
+        ask(used, "/")
+        await read(used)
+        ask(busy, "/slow")
+        last = await open_one()
         assert await asyncio.wait_for(silent[0].read(), 5) == b""
-        last[1].write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-        for reader in (busy_reader, last[0]):
-            line = await asyncio.wait_for(reader.readline(), 5)
-            assert line == b"HTTP/1.1 200 OK\r\n"
-        assert not other[0].at_eof()
-        for writer in (busy, silent[1], other[1], last[1]):
+        ask(last, "/")
+        await read(last)
+        await read(busy)
+        ask(used, "/")  # it has kept its connection
+        await read(used)
+        for writer in writers:
             writer.close()
         await runner.cleanup()
 
