@@ -15,6 +15,8 @@ from keras_albert.export.saved_graph import describe_signature
 from keras_albert.export.saved_graph import read_graph
 from keras_albert.export.saved_graph import signatures_of
 from keras_albert.export.version_folders import find_versions
+from keras_albert.serving.bundle.config import CONFIG_FILE
+from keras_albert.serving.bundle.config import DEPLOY_FOLDER
 from keras_albert.serving.bundle.config import Release
 from keras_albert.serving.bundle.config import batching_config
 from keras_albert.serving.bundle.config import check_name
@@ -25,8 +27,6 @@ from keras_albert.serving.bundle.containers import compose_file
 from keras_albert.serving.bundle.containers import kubernetes_manifest
 from keras_albert.serving.bundle.readme import MARK
 from keras_albert.serving.bundle.readme import readme
-from keras_albert.serving.bundle.release import CONFIG_FILE
-from keras_albert.serving.bundle.release import DEPLOY_FOLDER
 from keras_albert.serving.bundle.release import STABLE
 from keras_albert.serving.client.java import JAVA_CLIENT
 from keras_albert.serving.client.java import java_client
@@ -87,13 +87,16 @@ def write_bundle(folder):
 def _write_readme(path, root, releases):
     if path.exists() and MARK not in path.read_text(encoding="utf-8"):
         return
-    models = {}
+    models, versions = {}, {}
     for name in sorted(releases):
-        versions = find_versions(root / name)
-        if versions:
-            graph = read_graph(root / name / str(versions[-1]))
+        found = find_versions(root / name)
+        if found:
+            newest = found[-1]
+            stable = releases[name].labels.get(STABLE, newest)
+            versions[name] = stable, newest
+            graph = read_graph(root / name / str(newest))
             models[name] = {
                 signature: describe_signature(definition)
                 for signature, definition in signatures_of(graph).items()
             }
-    write_atomically(path, readme(models))
+    write_atomically(path, readme(models, versions))

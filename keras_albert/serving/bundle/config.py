@@ -17,6 +17,9 @@ from keras_albert.serving.protocol.message_schema import TABLE
 from keras_albert.serving.protocol.message_schema import message_classes
 from keras_albert.serving.protocol.paths import METRICS_PATH
 
+# Beside the models: how they are run.
+DEPLOY_FOLDER = "deploy"
+CONFIG_FILE = Path(DEPLOY_FOLDER, "config", "models.config")
 # Where the container sees the models and these files.
 MODELS_FOLDER = "/models"
 CONFIG_FOLDER = "/config"
@@ -162,6 +165,12 @@ def check_name(name):
     Raises:
         ValueError: that says which names are fine.
     """
+    if name == DEPLOY_FOLDER:
+        raise ValueError(
+            f"A folder {DEPLOY_FOLDER!r} beside the models is for the files "
+            "that run a server. Choose another name, such as "
+            "`served/reviews`."
+        )
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         raise ValueError(
             f"The folder's name {name!r} becomes the model's name in URLs. Use "

@@ -165,12 +165,15 @@ def kubernetes_manifest(name):
 
 
 def kubernetes_name(name):
-    """Makes a name that Kubernetes takes.
+    """Makes a name that Kubernetes takes: it begins with a letter.
 
-    >>> kubernetes_name("Shop_Reviews.v2")
-    'shop-reviews-v2'
+    >>> kubernetes_name("Shop_Reviews.v2"), kubernetes_name("2026")
+    ('shop-reviews-v2', 'model-2026')
     """
-    return re.sub("[^a-z0-9]+", "-", name.lower()).strip("-")[:50].strip("-")
+    plain = re.sub("[^a-z0-9]+", "-", name.lower()).strip("-")
+    if not plain[0].isalpha():
+        plain = f"model-{plain}"
+    return plain[:50].strip("-")
 
 
 def _as_yaml(documents):

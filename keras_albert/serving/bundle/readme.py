@@ -22,12 +22,14 @@ TEXTS = {
 MASKED_TEXT = "The room was very [MASK]."
 
 
-def readme(models):
+def readme(models, versions):
     """Writes the README.
 
     Args:
         models: dict from the model's name to its signatures, described as
             `describe_signature` does.
+        versions: dict from the model's name to the numbers of the version
+            that is stable and of the newest one.
 
     Returns:
         String, Markdown.
@@ -39,7 +41,7 @@ def readme(models):
                 "# Serving with TensorFlow Serving",
                 MARK,
                 _run(first),
-                _release(first),
+                _release(first, *versions[first]),
                 *(_model(name, models[name]) for name in models),
             ]
         )
@@ -85,22 +87,34 @@ model is loaded) and alive (liveness: the process answers) apart. Adjust the
 memory: two versions are loaded during a release."""
 
 
-def _release(name):
+def _release(name, stable, newest):
+    trial = newest if newest > stable else newest + 1
+    lines = [
+        (f"release ../{name} --canary {trial}", f"on trial beside {stable}"),
+        (f"release ../{name} --stable {trial}", "for all"),
+        (f"release ../{name} --stable {stable}", "back again"),
+    ]
+    if trial > newest:
+        export = f"export --model MODEL --output ../{name}"
+        lines.insert(0, (export, f"writes ../{name}/{trial}"))
+    width = max(len(command) for command, _ in lines)
+    shell = "\n".join(
+        f"keras-albert {command:{width}}  # {what}" for command, what in lines
+    )
     return f"""\
 ## Releases
 
 A new version is served when `config/models.config` says so; the server looks
 at it every {POLL_SECONDS} seconds (in Kubernetes, apply the configmap again).
+When this file was written, version {stable} of `{name}` was stable and version {newest}
+the newest. Next, with a minute between two steps:
 
 ```shell
-keras-albert export --model MODEL --output ../{name}   # writes ../{name}/2
-keras-albert release ../{name} --canary 2              # on trial beside 1
-keras-albert release ../{name} --stable 2              # for all
-keras-albert release ../{name} --stable 1              # back again
+{shell}
 ```
 
 Requests to `/v1/models/{name}/labels/stable:predict` get the stable version,
-those to `labels/canary` the one on trial, `versions/2` a certain one. Without
+those to `labels/canary` the one on trial, `versions/{stable}` a certain one. Without
 any of them the newest loaded version answers: in production, ask for
 `labels/stable`. The version that was stable before stays loaded under the
 label `previous`, so that going back is one step. Without keras-albert, edit

@@ -4,12 +4,11 @@ import dataclasses
 from pathlib import Path
 
 from keras_albert.export.version_folders import find_versions
+from keras_albert.serving.bundle.config import CONFIG_FILE
 from keras_albert.serving.bundle.config import Release
 from keras_albert.serving.bundle.config import read_releases
 from keras_albert.serving.bundle.config import write_releases
 
-DEPLOY_FOLDER = "deploy"
-CONFIG_FILE = Path(DEPLOY_FOLDER, "config", "models.config")
 STABLE = "stable"
 CANARY = "canary"
 # What was stable before stays loaded, so that a rollback is one step.
@@ -41,6 +40,7 @@ def release(folder, stable=None, canary=None):
     Example:
 
     ```python
+    # Version 1 is stable, version 2 has been exported beside it.
     release("served/reviews", canary=2)  # try it: labels/canary
     release("served/reviews", stable=2)  # all requests, 1 stays loaded
     release("served/reviews", stable=1)  # back again

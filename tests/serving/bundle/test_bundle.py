@@ -6,9 +6,9 @@ import yaml
 from keras_albert.export.signature_shapes import ServedTask
 from keras_albert.serving.bundle import bundle
 from keras_albert.serving.bundle.bundle import write_bundle
+from keras_albert.serving.bundle.config import CONFIG_FILE
 from keras_albert.serving.bundle.config import read_releases
 from keras_albert.serving.bundle.readme import MARK
-from keras_albert.serving.bundle.release import CONFIG_FILE
 from keras_albert.serving.bundle.release import release
 
 FILES = {
@@ -91,9 +91,26 @@ def test_no_version(tmp_path):
         write_bundle(tmp_path / "nothing")
 
 
-def test_a_name_that_cannot_be_served(tmp_path):
-    (tmp_path / "my model" / "1").mkdir(parents=True)
+@pytest.mark.parametrize(
+    "name, text",
+    [("my model", "'my model' becomes"), ("deploy", "files that run a server")],
+)
+def test_a_name_that_cannot_be_served(tmp_path, name, text):
+    (tmp_path / name / "1").mkdir(parents=True)
 
-    with pytest.raises(ValueError, match="'my model' becomes"):
-        write_bundle(tmp_path / "my model")
-    assert not (tmp_path / "deploy").exists()
+    with pytest.raises(ValueError, match=text):
+        write_bundle(tmp_path / name)
+    assert not (tmp_path / "deploy" / "config").exists()
+
+
+def test_the_readme_tells_of_the_next_release(model):
+    def commands():
+        lines = (write_bundle(model) / "README.md").read_text().splitlines()
+        return [line for line in lines if line.startswith("keras-albert ")]
+
+    assert "writes ../reviews/2" in commands()[0]
+    (model / "2").mkdir()
+    assert "--canary 2  # on trial beside 1" in commands()[0]
+    release(model, canary=2)
+    release(model, stable=2)
+    assert "writes ../reviews/3" in commands()[0]

@@ -92,7 +92,12 @@ def test_flags_are_written_once():
 
 @pytest.mark.parametrize(
     "name, valid",
-    [("reviews", "reviews"), ("A__b.C", "a-b-c"), ("x" * 90, "x" * 50)],
+    [
+        ("reviews", "reviews"),
+        ("A__b.C", "a-b-c"),
+        ("x" * 90, "x" * 50),
+        ("2026", "model-2026"),
+    ],
 )
 def test_kubernetes_names(name, valid):
     assert kubernetes_name(name) == valid

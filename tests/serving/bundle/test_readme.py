@@ -8,7 +8,7 @@ import shlex
 import pytest
 
 from keras_albert.export.signature_shapes import ServedTask
-from keras_albert.serving.bundle.readme import readme
+from keras_albert.serving.bundle.readme import readme as readme_of
 
 TASKS = {
     "classifier": ServedTask("classifier", 8, 16, 11, ("bad", "good")),
@@ -16,6 +16,10 @@ TASKS = {
     "pretrainer": ServedTask("pretrainer", 8, 16, 11),
     "backbone": ServedTask("backbone", 8, 16, 11),
 }
+
+
+def readme(models, stable=1, newest=1):
+    return readme_of(models, dict.fromkeys(models, (stable, newest)))
 
 
 @pytest.fixture(params=TASKS)
@@ -75,6 +79,36 @@ def test_masks_are_explained_where_they_are_filled():
 
     assert "[MASK]" in with_masks
     assert "[MASK]" not in without
+
+
+@pytest.mark.parametrize(
+    "stable, newest, lines",
+    [
+        (
+            *(1, 1),
+            [
+                "export --model MODEL --output ../m  # writes ../m/2",
+                "release ../m --canary 2             # on trial beside 1",
+                "release ../m --stable 2             # for all",
+                "release ../m --stable 1             # back again",
+            ],
+        ),
+        (
+            *(2, 7),
+            [
+                "release ../m --canary 7  # on trial beside 2",
+                "release ../m --stable 7  # for all",
+                "release ../m --stable 2  # back again",
+            ],
+        ),
+    ],
+)
+def test_releases_are_of_versions_that_exist(stable, newest, lines):
+    text = readme({"m": TASKS["backbone"].signatures()}, stable, newest)
+
+    found = re.findall("^keras-albert (.*)$", text, re.MULTILINE)
+    assert found == lines
+    assert f"version {stable} of `m` was stable" in text
 
 
 def test_lines_name_the_model():

@@ -4,10 +4,10 @@ import os
 
 import pytest
 
+from keras_albert.serving.bundle.config import CONFIG_FILE
 from keras_albert.serving.bundle.config import Release
 from keras_albert.serving.bundle.config import read_releases
 from keras_albert.serving.bundle.config import write_releases
-from keras_albert.serving.bundle.release import CONFIG_FILE
 from keras_albert.serving.bundle.release import changed
 from keras_albert.serving.bundle.release import release
 

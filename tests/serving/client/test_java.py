@@ -246,7 +246,7 @@ def test_help_and_wrong_arguments(java):
 def test_the_line_of_the_readme(url, classes):
     """As it stands there, from the source, in a folder with `lines.txt`."""
     task = ServedTask("classifier", 8, 16, 11, ("bad", "good"))
-    text = readme({"reviews": task.signatures()})
+    text = readme({"reviews": task.signatures()}, {"reviews": (1, 1)})
     (line,) = re.findall(r"^java Albert.*lines\.txt$", text, re.MULTILINE)
     *command, arrow, file = shlex.split(line)
     assert (arrow, file) == ("<", "lines.txt")
@@ -259,6 +259,7 @@ def test_the_line_of_the_readme(url, classes):
 
 
 def test_only_classifiers_have_lines():
-    text = readme({"x": ServedTask("regressor", 8, 16, 11).signatures()})
+    regressor = ServedTask("regressor", 8, 16, 11)
+    text = readme({"x": regressor.signatures()}, {"x": (1, 1)})
 
     assert "java" not in text
