@@ -28,6 +28,13 @@ def serve(
             "Instead of DIR.",
         ),
     ] = None,
+    models_folder: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Where that file's models are, if not at their base_path.",
+        ),
+    ] = None,
     model_config_file_poll_wait_seconds: Annotated[
         float,
         typer.Option(min=0, help="Take changes of that file; 0: never."),
@@ -80,6 +87,7 @@ def serve(
     TensorFlow Serving.
     """
     import asyncio
+    import functools
 
     from keras_albert.cli import show
     from keras_albert.serving import BatchingParameters
@@ -92,10 +100,18 @@ def serve(
 
     if (folder is None) == (model_config_file is None):
         raise typer.BadParameter("Give either DIR or --model-config-file.")
-    if model_config_file is not None:
-        configs = read_model_configs(model_config_file)
-    else:
+    if model_config_file is None:
+        if models_folder is not None:
+            raise typer.BadParameter(
+                "--models-folder goes with --model-config-file."
+            )
+        read_configs = None
         configs = [model_in_folder(folder, model_name)]
+    else:
+        read_configs = functools.partial(
+            read_model_configs, model_config_file, models_folder
+        )
+        configs = read_configs()
     batching = BatchingParameters() if enable_batching else None
     if batching_parameters_file is not None:
         batching = read_batching_parameters(batching_parameters_file)
@@ -124,7 +140,7 @@ def serve(
         serve_until_signal(
             server,
             on_ready,
-            model_config_file,
+            read_configs,
             model_config_file_poll_wait_seconds,
         )
     )

@@ -24,6 +24,7 @@ def test_every_option_is_explained():
     [
         ((), 2, "DIR or --model-config-file"),
         (("a", "--model-config-file", "b"), 2, "DIR or --model-config-file"),
+        (("a", "--models-folder", "b"), 2, "goes with --model-config-file"),
         (("no-such-folder",), 1, "There is no folder no-such-folder"),
         (("a", "--port", "99999"), 2, "65535"),
         (("--model-config-file", "none"), 1, "none"),

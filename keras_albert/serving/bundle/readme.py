@@ -72,6 +72,12 @@ has failed. For Prometheus: `{address}/monitoring/prometheus/metrics`.
 In the log, look for `unknown argument` (a mistyped flag does not stop the
 server) and for the number of warm-up records that were read.
 
+Without a container, for trying it out (`pip install "keras-albert[serving]"`):
+
+```shell
+keras-albert serve --model-config-file config/models.config --models-folder ..
+```
+
 ## Kubernetes
 
 ```shell
@@ -106,16 +112,16 @@ def _release(name, stable, newest):
 
 A new version is served when `config/models.config` says so; the server looks
 at it every {POLL_SECONDS} seconds (in Kubernetes, apply the configmap again).
-When this file was written, version {stable} of `{name}` was stable and version {newest}
-the newest. Next, with a minute between two steps:
+When this file was written, version {stable} of `{name}` was stable and
+{newest} the newest. Next, with a minute between two steps:
 
 ```shell
 {shell}
 ```
 
 Requests to `/v1/models/{name}/labels/stable:predict` get the stable version,
-those to `labels/canary` the one on trial, `versions/{stable}` a certain one. Without
-any of them the newest loaded version answers: in production, ask for
+those to `labels/canary` the one on trial, `versions/{stable}` a certain one.
+Without any of them the newest loaded version answers: in production, ask for
 `labels/stable`. The version that was stable before stays loaded under the
 label `previous`, so that going back is one step. Without keras-albert, edit
 the file: a label must only be moved to a version that is loaded already."""

@@ -9,9 +9,7 @@ import signal
 from keras_albert.export.extra import import_extra
 from keras_albert.serving.server.batching_parameters import BatchingParameters
 from keras_albert.serving.server.extra import EXTRA
-from keras_albert.serving.server.models.config_following import (
-    follow_config_file,
-)
+from keras_albert.serving.server.models.config_following import follow_configs
 from keras_albert.serving.server.ports import check_free
 
 
@@ -205,7 +203,7 @@ class ModelServer:
 
 
 async def serve_until_signal(
-    server, on_ready, config_file=None, config_poll_seconds=0
+    server, on_ready, read_configs=None, config_poll_seconds=0
 ):
     """Runs a server until Ctrl-C or SIGTERM.
 
@@ -214,8 +212,9 @@ async def serve_until_signal(
     Args:
         server: `ModelServer`.
         on_ready: function without arguments, called when the ports are open.
-        config_file: path of the `models.config` to follow, or `None`.
-        config_poll_seconds: float. How often to look at it; 0 for never.
+        read_configs: function without arguments to the list of `ModelConfig`
+            to follow, or `None`.
+        config_poll_seconds: float. How often to call it; 0 for never.
     """
     loop = asyncio.get_running_loop()
     ending = asyncio.Event()
@@ -240,10 +239,10 @@ async def serve_until_signal(
             return
         starting.result()
         following = None
-        if config_file is not None and config_poll_seconds:
+        if read_configs is not None and config_poll_seconds:
             following = asyncio.create_task(
-                follow_config_file(
-                    server, config_file, config_poll_seconds, server.configs
+                follow_configs(
+                    server, read_configs, config_poll_seconds, server.configs
                 )
             )
         on_ready()

@@ -6,7 +6,10 @@ import re
 import pytest
 
 from keras_albert.serving.bundle.bundle import write_bundle
-from keras_albert.serving.server.models.config import model_in_folder
+from keras_albert.serving.server.batching_parameters import (
+    read_batching_parameters,
+)
+from keras_albert.serving.server.models.config import read_model_configs
 from tests.serving.bundle.test_readme import curl_lines
 from tests.serving.running_server import ask
 from tests.serving.running_server import running_server
@@ -34,8 +37,12 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(folder):
-    configs = [model_in_folder(folder / name) for name in KINDS]
-    with running_server(configs) as server:
+    """A local server that is run with the bundle's own configuration."""
+    config = folder / "deploy" / "config"
+    with running_server(
+        read_model_configs(config / "models.config", folder),
+        batching=read_batching_parameters(config / "batching.config"),
+    ) as server:
         yield server
 
 
@@ -51,6 +58,15 @@ def test_every_line_of_the_readme_is_answered(folder, server):
         assert len(rows) == 1
     # All signatures but `tokens`: four of the one, four of the other.
     assert len(lines) == 8
+
+
+def test_labels_are_those_of_the_bundle(server):
+    url = f"{server.url}/v1/models/classifier/labels"
+    body = {"instances": ["kind"]}
+
+    assert ask(f"{url}/stable:predict", body)[0] == 200
+    status, _, answer = ask(f"{url}/canary:predict", body)
+    assert (status, b"version label: canary" in answer) == (400, True)
 
 
 def test_a_loaded_model_is_ready(folder, server):

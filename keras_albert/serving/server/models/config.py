@@ -114,11 +114,14 @@ def _has_versions(path):
     return path.is_dir() and bool(find_versions(path))
 
 
-def read_model_configs(path):
+def read_model_configs(path, models_folder=None):
     """Reads a `models.config` file: `ModelServerConfig` as text.
 
     Args:
         path: the file.
+        models_folder: path. Where the models are if not at their `base_path`,
+            which may be a container's: `/models/reviews` is then `reviews`
+            in this folder.
 
     Returns:
         List of `ModelConfig`.
@@ -135,11 +138,18 @@ def read_model_configs(path):
     ).ModelServerConfig()
     try:
         text_format.Parse(path.read_text(encoding="utf-8"), message)
-        return configs_from_message(message)
+        configs = configs_from_message(message)
     except (text_format.ParseError, ValueError) as error:
         raise ValueError(
             f"{path} is no file of model configurations: {error}"
         ) from error
+    if models_folder is None:
+        return configs
+    root = Path(models_folder)
+    return [
+        dataclasses.replace(config, folder=root / config.folder.name)
+        for config in configs
+    ]
 
 
 def configs_from_message(message):

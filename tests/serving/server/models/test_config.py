@@ -55,6 +55,20 @@ def test_a_file_that_cannot_be_meant(tmp_path, text, error):
         read_model_configs(path)
 
 
+def test_a_container_s_folders_may_lie_elsewhere(tmp_path):
+    path = tmp_path / "models.config"
+    path.write_text(
+        'model_config_list { config { name: "a" base_path: "/models/reviews" '
+        'version_labels { key: "stable" value: 1 } } }'
+    )
+
+    (config,) = read_model_configs(path, tmp_path)
+
+    assert config == ModelConfig(
+        "a", tmp_path / "reviews", labels={"stable": 1}
+    )
+
+
 def test_versions_are_folders_named_by_numbers(tmp_path):
     for name in ("1", "00000123", "v2", "1.0", "-3", ".unfinished-4", "９"):
         (tmp_path / name).mkdir()

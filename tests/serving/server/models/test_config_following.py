@@ -3,9 +3,8 @@ import contextlib
 
 from keras_albert.serving.protocol.statuses import ServingError
 from keras_albert.serving.server.models.config import ModelConfig
-from keras_albert.serving.server.models.config_following import (
-    follow_config_file,
-)
+from keras_albert.serving.server.models.config import read_model_configs
+from keras_albert.serving.server.models.config_following import follow_configs
 
 
 def text(name):
@@ -34,7 +33,9 @@ def follow(path, contents, taken):
 
     async def run():
         task = asyncio.create_task(
-            follow_config_file(server, path, 0.02, taken)
+            follow_configs(
+                server, lambda: read_model_configs(path), 0.02, taken
+            )
         )
         for content in contents:
             if content is None:
