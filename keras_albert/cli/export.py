@@ -15,6 +15,7 @@ class Format(enum.StrEnum):
     saved_model = "saved_model"
     onnx = "onnx"
     litert = "litert"
+    torch = "torch"
 
 
 class Dtype(enum.StrEnum):
@@ -73,7 +74,7 @@ def export(
     ] = True,
     backend: BackendOption = None,
 ):
-    """Export a model for TensorFlow Serving, ONNX Runtime or LiteRT."""
+    """Export a model for TensorFlow Serving, ONNX, LiteRT or PyTorch."""
     if (model is None) == (model_option is None):
         raise typer.BadParameter("Give the model once: MODEL or --model MODEL.")
     model = model or model_option
@@ -193,4 +194,5 @@ EXPORTS = {
     Format.saved_model: export_saved_model,
     Format.onnx: export_token_ids(Format.onnx),
     Format.litert: export_token_ids(Format.litert),
+    Format.torch: export_token_ids(Format.torch),
 }

@@ -22,6 +22,21 @@ def check_installed():
     import_extra(INTERPRETER, NAME)
 
 
+def build(task, model):
+    """Copies the weights into the graph that is written.
+
+    Args:
+        task: `ServedTask`.
+        model: the Keras model, on any backend.
+
+    Returns:
+        `TokenModel`.
+    """
+    from keras_albert.export.token_model import TokenModel
+
+    return TokenModel(task, model)
+
+
 def signature_name(length):
     """The signature for rows of a length.
 

@@ -26,6 +26,21 @@ def check_installed():
         import_extra(module, NAME)
 
 
+def build(task, model):
+    """Copies the weights into the graph that is written.
+
+    Args:
+        task: `ServedTask`.
+        model: the Keras model, on any backend.
+
+    Returns:
+        `TokenModel`.
+    """
+    from keras_albert.export.token_model import TokenModel
+
+    return TokenModel(task, model)
+
+
 def write(folder, task, token_model, lengths):
     """Writes `model.onnx`.
 

@@ -2,9 +2,6 @@
 
 import dataclasses
 import json
-import os
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -12,10 +9,10 @@ import keras
 import numpy as np
 
 from keras_albert.export.answer_checks import Differences
+from keras_albert.export.child_process import run_python
 from keras_albert.export.opening import open_model
 from keras_albert.export.opening import served_task
 from keras_albert.export.python_answers import PythonAnswers
-from keras_albert.export.session_calls import last_error
 from keras_albert.export.verification import check_texts
 from keras_albert.export.verification import verify_saved_model
 from keras_albert.export.version_folders import writing_version
@@ -153,20 +150,13 @@ def _write(model, preprocessor, folder, dtype):
     with tempfile.TemporaryDirectory() as preset:
         model.save_to_preset(preset)
         preprocessor.save_to_preset(preset)
-        run = subprocess.run(
+        run_python(
             [
-                *(sys.executable, "-m", "keras_albert.export.served_model"),
+                *("-m", "keras_albert.export.served_model"),
                 *(preset, str(folder), json.dumps(options)),
             ],
-            env={**os.environ, "KERAS_BACKEND": "tensorflow"},
-            capture_output=True,
-            text=True,
-            errors="replace",
-        )
-    if run.returncode != 0:
-        raise ValueError(
-            "The model could not be exported under the TensorFlow backend: "
-            f"{last_error(run.stderr)}"
+            "The model could not be exported under the TensorFlow backend",
+            KERAS_BACKEND="tensorflow",
         )
 
 

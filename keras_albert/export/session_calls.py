@@ -2,12 +2,10 @@
 
 import importlib.util
 import json
-import os
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
+from keras_albert.export.child_process import run_python
 from keras_albert.export.fresh_process import decode
 from keras_albert.export.fresh_process import encode
 from keras_albert.export.saved_graph import read_graph
@@ -103,26 +101,10 @@ def _run(request):
         question, reply = Path(folder, "request.json"), Path(folder, "reply")
         question.write_text(json.dumps(request))
         # -P keeps this folder, and with it our module names, off sys.path.
-        run = subprocess.run(
-            [sys.executable, "-P", str(script), str(question), str(reply)],
-            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
-            capture_output=True,
-            text=True,
-            errors="replace",
+        run_python(
+            ["-P", str(script), str(question), str(reply)],
+            f"The SavedModel in {request['folder']} does not run in a fresh "
+            "process",
+            TF_CPP_MIN_LOG_LEVEL="3",
         )
-        if run.returncode != 0:
-            raise ValueError(
-                f"The SavedModel in {request['folder']} does not run in a "
-                f"fresh process: {last_error(run.stderr)}"
-            )
         return json.loads(reply.read_text())
-
-
-def last_error(stderr):
-    """Picks the line of a traceback that says what went wrong."""
-    lines = [line for line in stderr.splitlines() if line.strip()]
-    for line in reversed(lines):
-        head = line.split(":")[0].split(".")[-1]
-        if not line.startswith(" ") and head.endswith(("Error", "Exception")):
-            return line
-    return lines[-1] if lines else "it ended without a message."

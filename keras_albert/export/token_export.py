@@ -1,6 +1,6 @@
 """A model -> `<output>/<format>/<version>/`: token ids in, numbers out.
 
-model.onnx or model.tflite    the graph, each weight once
+model.onnx, .tflite or .pt2   the graph, each weight once
 model.json                    names, dtypes, shapes, labels
 tokenizer.json, assets/       the vocabulary, as `load_tokenizer` reads it
 conformance.json              texts, their ids and the right answers
@@ -15,6 +15,7 @@ from pathlib import Path
 from keras_albert.data.whole_files import write_atomically
 from keras_albert.export import litert_format
 from keras_albert.export import onnx_format
+from keras_albert.export import torch_format
 from keras_albert.export.conformance import make_cases
 from keras_albert.export.conformance import read_cases
 from keras_albert.export.conformance import write_cases
@@ -25,7 +26,9 @@ from keras_albert.export.token_signature import token_signature
 from keras_albert.export.token_signature import with_sizes
 from keras_albert.export.version_folders import writing_version
 
-FORMATS = {module.NAME: module for module in (onnx_format, litert_format)}
+FORMATS = {
+    module.NAME: module for module in (onnx_format, litert_format, torch_format)
+}
 LENGTHS = (64, 128, 256)
 # The graph of a model that has hardly any weights.
 OVERHEAD_BYTES = 2**20
@@ -58,7 +61,7 @@ def export_token_model(
     lengths=LENGTHS,
     report=None,
 ):
-    """Exports a model that takes token ids, for ONNX Runtime or LiteRT.
+    """Exports a model that takes token ids, for other runtimes.
 
     A classifier gives `probabilities`, a regressor `value`, a backbone
     `sequence_output`, `pooled` and `mean_pooled`, a pretrainer the logits
@@ -71,7 +74,8 @@ def export_token_model(
         output: folder of the model; the export goes to
             `<output>/<format>/<version>`, which TensorFlow Serving does not
             look at.
-        format: `"onnx"` or `"litert"`.
+        format: `"onnx"` for ONNX Runtime, `"litert"` for LiteRT, or
+            `"torch"` for PyTorch without Keras.
         version: int. Defaults to the next free one.
         verify: bool. Run the file in its runtime and compare the answers
             with those of the Keras model. Defaults to `True`.
@@ -181,12 +185,10 @@ def check_size(path, weight_bytes):
 
 
 def _write(folder, task, model, written, lengths):
-    from keras_albert.export.token_model import TokenModel
-
-    token_model = TokenModel(task, model)
+    built = written.build(task, model)
     with _told_as_value_error(written.MODEL_FILE, "convert"):
-        written.write(folder, task, token_model, lengths)
-    return token_model.weight_bytes()
+        written.write(folder, task, built, lengths)
+    return built.weight_bytes()
 
 
 @contextlib.contextmanager

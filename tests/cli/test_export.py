@@ -111,7 +111,7 @@ def test_changed_labels_are_told_for_rounded_weights():
     )
 
 
-@pytest.mark.parametrize("format", ["onnx", "litert"])
+@pytest.mark.parametrize("format", ["onnx", "litert", "torch"])
 def test_formats_of_token_ids(run_command, replace, tmp_path, format):
     file = tmp_path / "model.bin"
     file.write_bytes(b"x" * 2_500_000)

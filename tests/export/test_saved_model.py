@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_albert.export import child_process
 from keras_albert.export import saved_model
 from keras_albert.export.prediction import predict_saved_model
 from keras_albert.export.saved_graph import folder_size
@@ -178,7 +179,7 @@ def test_other_backends_write_in_a_tensorflow_process(
         runs.append((command, env["KERAS_BACKEND"], os.listdir(command[3])))
         return subprocess.CompletedProcess(command, 0, "", "")
 
-    monkeypatch.setattr(saved_model.subprocess, "run", run)
+    monkeypatch.setattr(child_process.subprocess, "run", run)
     monkeypatch.setattr(saved_model.keras.config, "backend", lambda: backend)
 
     saved_model._write(model, model.preprocessor, tmp_path, "bfloat16")
@@ -196,7 +197,7 @@ def test_failure_of_that_process_is_told(model, tmp_path, monkeypatch):
         [], 1, "", "Traceback\n  File\nValueError: no such layer\n"
     )
     monkeypatch.setattr(
-        saved_model.subprocess, "run", lambda *args, **options: failed
+        child_process.subprocess, "run", lambda *args, **options: failed
     )
     monkeypatch.setattr(saved_model.keras.config, "backend", lambda: "torch")
 

@@ -5,9 +5,9 @@ import subprocess
 import numpy as np
 import pytest
 
+from keras_albert.export import child_process
 from keras_albert.export import session_calls
 from keras_albert.export.session_calls import call_signatures
-from keras_albert.export.session_calls import last_error
 from tests.export.served_answers import answers
 from tests.export.tiny_classifiers import TEXTS
 
@@ -61,27 +61,10 @@ def test_failure_is_told_in_one_line(exports, monkeypatch):
         commands.append(command)
         return subprocess.CompletedProcess(command, 1, "", "stop\n")
 
-    monkeypatch.setattr(session_calls.subprocess, "run", run)
+    monkeypatch.setattr(child_process.subprocess, "run", run)
 
     with pytest.raises(ValueError, match="not run in a fresh process: stop$"):
         call_signatures(folder, [("embed", {"text": ROWS})])
     ((_, option, script, *_),) = commands
     assert option == "-P"  # else this package's modules could be imported
     assert script.endswith("fresh_process.py")
-
-
-@pytest.mark.parametrize(
-    "stderr, line",
-    [
-        ("noise\nValueError: bad\n", "ValueError: bad"),
-        (
-            "tensorflow.python.framework.errors_impl.NotFoundError: no op\n"
-            "\tdetail\nI0000 shutting down\n",
-            "tensorflow.python.framework.errors_impl.NotFoundError: no op",
-        ),
-        ("killed\n", "killed"),
-        ("", "it ended without a message."),
-    ],
-)
-def test_last_error(stderr, line):
-    assert last_error(stderr) == line

@@ -1,8 +1,10 @@
 import json
+import sys
 
 import pytest
 
 from keras_albert.export import litert_format
+from keras_albert.export.token_export import FORMATS
 from keras_albert.export.token_export import check_size
 from keras_albert.export.token_export import export_token_model
 from keras_albert.export.token_export import fitting_lengths
@@ -67,7 +69,37 @@ def test_a_failed_check_leaves_nothing(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="LiteRT.* differs from the Keras"):
         export_token_model(model, tmp_path / "o", format="litert", lengths=[8])
 
-    assert not list((tmp_path / "o").rglob("*"))
+    assert not (tmp_path / "o").exists()
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_failed_export_leaves_no_folder(tmp_path, monkeypatch, format):
+    def fail(folder, *_):
+        (folder / "half").touch()
+        raise RuntimeError("no room\nand more")
+
+    monkeypatch.setattr(FORMATS[format], "write", fail)
+    model, _ = tiny_model("classifier")
+
+    with pytest.raises(ValueError, match="^model.* does not convert: no room$"):
+        export_token_model(
+            model, tmp_path / "a" / "b", format=format, lengths=[8]
+        )
+
+    assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_missing_extra_is_told_first(tmp_path, monkeypatch, format):
+    package = {"onnx": "onnx", "litert": "ai_edge_litert", "torch": "torch"}
+    for name in [n for n in sys.modules if n.startswith(package[format])]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package[format], None)
+
+    with pytest.raises(ImportError, match=f"keras-albert.{format}."):
+        export_token_model("no such preset", tmp_path / "o", format=format)
+
+    assert not (tmp_path / "o").exists()
 
 
 def test_what_a_runtime_cannot_read_is_one_value_error(tmp_path, monkeypatch):
@@ -84,7 +116,10 @@ def test_what_a_runtime_cannot_read_is_one_value_error(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"format": "coreml"}, "onnx, litert. Received: format='coreml'"),
+        (
+            {"format": "coreml"},
+            "onnx, litert, torch. Received: format='coreml'",
+        ),
         ({"format": "onnx", "lengths": []}, "at least 3.*lengths=\\[\\]"),
         ({"format": "onnx", "lengths": [2]}, "at least 3.*lengths=\\[2\\]"),
     ],

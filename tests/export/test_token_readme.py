@@ -3,7 +3,7 @@ import re
 import pytest
 
 
-@pytest.mark.parametrize("format", ["onnx", "litert"])
+@pytest.mark.parametrize("format", ["onnx", "litert", "torch"])
 def test_the_example_runs(token_exports, format, monkeypatch):
     """What a reader copies from the README answers."""
     import numpy as np
@@ -20,6 +20,10 @@ def test_the_example_runs(token_exports, format, monkeypatch):
     row[0, : len(ids) + 2] = [2, *ids, 3][:8]
     names["token_ids"], names["segment_ids"] = row, row * 0
     names["padding_mask"] = (row > 0).astype("int32")
+    if format == "torch":
+        torch = pytest.importorskip("torch", reason="needs the extra `torch`")
+        for name in ("token_ids", "segment_ids", "padding_mask"):
+            names[name] = torch.from_numpy(names[name])
     exec(asked, names)
 
     answer = names.get("answers") or list(names["answer"].values())
