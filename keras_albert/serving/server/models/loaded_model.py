@@ -44,6 +44,7 @@ class LoadedModel:
         with _tensorflow_errors():
             self._load()
         self._callables = {}
+        self._preparing = threading.Lock()
         self._lock = threading.Condition()
         self._running = 0
         self._closed = False
@@ -92,13 +93,14 @@ class LoadedModel:
         """
         names = list(signature.inputs)
         feeds = tuple(signature.inputs[name].tensor for name in names)
-        fetches = tuple(signature.outputs[name].tensor for name in outputs)
+        wanted = sorted(outputs)  # whatever their order, it is one callable
+        fetches = tuple(signature.outputs[name].tensor for name in wanted)
         with self._use(), _tensorflow_errors():
             values = self._callable(feeds, fetches)(
                 *(tensors[name] for name in names)
             )
-        arrays = map(_as_array, values)
-        return dict(zip(outputs, arrays, strict=True))
+        found = dict(zip(wanted, map(_as_array, values), strict=True))
+        return {name: found[name] for name in outputs}
 
     def close(self):
         """Frees the memory, once all runs have ended."""
@@ -126,12 +128,15 @@ class LoadedModel:
         """A prepared call: cheaper than `Session.run`, and as lenient about
         shapes as the server."""
         key = feeds, fetches
-        with self._lock:
-            if key not in self._callables:
-                options = config_pb2.CallableOptions(feed=feeds, fetch=fetches)
-                make = self._session._make_callable_from_options
-                self._callables[key] = make(options)
-            return self._callables[key]
+        if key not in self._callables:
+            # TensorFlow optimizes the graph, for seconds: others go on.
+            with self._preparing:
+                if key not in self._callables:
+                    make = self._session._make_callable_from_options
+                    self._callables[key] = make(
+                        config_pb2.CallableOptions(feed=feeds, fetch=fetches)
+                    )
+        return self._callables[key]
 
 
 def _read(folder):

@@ -1,6 +1,7 @@
 """The judge is `tf.saved_model.load`."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -59,6 +60,48 @@ def test_shapes_are_not_enforced(half):
         y = run(half, "", x=x)["y"]
         assert y.shape == x.shape
         assert (y == 2.5).all()
+
+
+def test_outputs_come_in_the_order_that_was_asked_for(albert):
+    text = np.array([b"dull"], object)
+    call = predict_call(albert.signature(""), {"text": text})
+    names = ["probabilities", "label"]
+    before = len(albert._callables)
+    for asked in (names, names[::-1]):
+        found = albert.run(call.signature, call.tensors, asked)
+        assert list(found) == asked
+        assert found["label"].tolist() in ([b"good"], [b"bad"])
+
+    # Each is optimized for seconds and kept: one must do for both.
+    assert len(albert._callables) <= before + 1
+
+
+def test_a_signature_that_is_prepared_holds_no_other_up(
+    models_config, monkeypatch
+):
+    model = LoadedModel(models_config.parent / "half" / "1")
+    x = np.ones(3, "float32")
+    run(model, "scalar", x=x)
+    gate, prepare = (
+        threading.Event(),
+        model._session._make_callable_from_options,
+    )
+
+    def slowly(options):
+        gate.wait(20)
+        return prepare(options)
+
+    monkeypatch.setattr(model._session, "_make_callable_from_options", slowly)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(run, model, "floats", x=x)
+        try:
+            total = pool.submit(run, model, "scalar", x=x).result(5)["total"]
+            assert not first.done()
+        finally:
+            gate.set()
+        assert first.result()["same"].tolist() == [1, 1, 1]
+    model.close()
+    assert total == 3
 
 
 def test_scalars_are_arrays(half):
