@@ -141,13 +141,14 @@ class Asking:
         self._connection = None
 
 
-def ask_all(port, path, texts, number, threads=16, during=None):
+def ask_all(port, path, texts, number, threads=16, during=None, rest=0.0):
     """Sends requests from several threads.
 
     Args:
         number: int. How many in all; the texts are taken in turn.
         during: function called with the number of answers so far, in this
             thread, until all have come. Returning True ends the load early.
+        rest: float. Seconds that each thread waits after an answer.
 
     Returns:
         List of `Asked`.
@@ -168,6 +169,7 @@ def ask_all(port, path, texts, number, threads=16, during=None):
             asked = ask(index, texts[index])
             with lock:
                 results.append(asked)
+            time.sleep(rest if asked.error is None else 0.02)
         ask.close()
 
     workers = [threading.Thread(target=work) for _ in range(threads)]

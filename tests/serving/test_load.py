@@ -27,6 +27,8 @@ num_batch_threads { value: 2 }
 allowed_batch_sizes: 1 allowed_batch_sizes: 8 allowed_batch_sizes: 32
 """
 NUM_REQUESTS = 400
+# While a version loads, requests come all the time, but leave it the processor.
+REST = 0.02
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +103,9 @@ def test_a_roll_out_fails_no_request(process, folder, texts, singles):
             events.append("ended")
         return len(events) > 20
 
-    results = ask_all(process.port, PATH, texts, 10**5, during=during)
+    results = ask_all(
+        process.port, PATH, texts, 10**5, during=during, rest=REST
+    )
 
     assert state(process, 2) == "AVAILABLE"
     assert len(results) > 100
