@@ -210,29 +210,59 @@ def _as_tensor(array):
 def tensorflow_tensor(array):
     """A TensorFlow tensor of a float32 array, outside TensorFlow's allocator.
 
-    What that has once taken it keeps for the rest of the process.
+    What that has once taken it keeps for the rest of the process. The tensor
+    has the array's own memory where that is aligned, so it is only to be read,
+    and before the array changes.
+
+    Args:
+        array: NumPy array.
     """
     import tensorflow as tf
 
     if array.dtype != "float32" or not array.size:
         return tf.constant(array)
-    copy = _aligned_zeros(array.shape)
-    np.copyto(copy, array)
-    return tf.experimental.dlpack.from_dlpack(copy.__dlpack__())
+    aligned = array.ctypes.data % ALIGNMENT == 0
+    if not (aligned and array.flags.c_contiguous):
+        copy = _aligned_zeros(array.shape)
+        _copy_blocks(copy, array)
+        array = copy
+    return tf.experimental.dlpack.from_dlpack(_shared(array).__dlpack__())
+
+
+class _Memory:
+    """An array's memory under NumPy's protocol, as if it could be written."""
+
+    def __init__(self, array):
+        self.array = array
+        described = dict(array.__array_interface__)
+        described["data"] = (described["data"][0], False)
+        self.__array_interface__ = described
+
+
+def _shared(array):
+    # NumPy refuses to share an array that is only to be read, as JAX's are.
+    return array if array.flags.writeable else np.asarray(_Memory(array))
 
 
 def _copy_blocks(target, source):
     if source.flags.f_contiguous:
         # Along the file, of which ours may be the transposed.
         source, target = source.T, target.T
+    if not source.ndim:
+        target[()] = source
+        return
     rows = max(1, BLOCK_BYTES // source[:1].nbytes)
     for start in range(0, len(source), rows):
         target[start : start + rows] = source[start : start + rows]
-        _forget_pages(source)
+        forget_pages(source)
 
 
-def _forget_pages(array):
-    """Drops the pages of a mapped file that have been read."""
+def forget_pages(array):
+    """Drops the pages of a mapped file that have been read.
+
+    Args:
+        array: NumPy array, a view of the file or not.
+    """
     while array is not None and not isinstance(array, mmap.mmap):
         array = getattr(array, "base", None)
     if array is not None and hasattr(mmap, "MADV_DONTNEED"):

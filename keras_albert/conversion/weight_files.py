@@ -12,6 +12,8 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 
+from keras_albert.conversion.tensor_bundle import TensorBundle
+
 SAFETENSORS_TYPES = {
     "F64": np.dtype("float64"),
     "F32": np.dtype("float32"),
@@ -26,6 +28,8 @@ SAFETENSORS_TYPES = {
 }
 # More than any real header; a made-up length must not be allocated.
 LONGEST_HEADER = 100_000_000
+# What is written at a time.
+BLOCK_BYTES = 2**22
 # What TensorFlow's reader raises besides its own errors.
 CHECKPOINT_ERRORS = (IndexError, RuntimeError, ValueError)
 
@@ -171,11 +175,15 @@ class TensorFlowCheckpoint(WeightFile):
             name: tuple(shape)
             for name, shape in self._reader.get_variable_to_shape_map().items()
         }
+        self._bundle = TensorBundle(self.prefix)
 
     def read(self, name):
         """Returns the array of that name."""
         import tensorflow as tf
 
+        mapped = self._bundle.mapped(name)
+        if mapped is not None:
+            return mapped
         try:
             return self._reader.get_tensor(name)
         except (tf.errors.OpError, *CHECKPOINT_ERRORS) as error:
@@ -221,12 +229,21 @@ def write_safetensors(path, shapes, read):
     with open(path, "wb") as file:
         file.write(struct.pack("<Q", len(content)) + content)
         for name, shape in shapes.items():
-            array = np.ascontiguousarray(read(name), "<f4")
+            array = np.asarray(read(name))
             if array.shape != tuple(shape):
                 raise ValueError(
                     f"{name} has the shape {array.shape}, not {tuple(shape)}."
                 )
-            file.write(array.data)
+            _write_rows(file, array)
+
+
+def _write_rows(file, array):
+    """Writes an array a block of rows at a time, however it lies."""
+    rows = array.reshape(1) if array.ndim == 0 else array
+    step = max(1, BLOCK_BYTES // (4 * max(1, rows[:1].size)))
+    for start in range(0, len(rows), step):
+        # Not named, so that it is gone when the next is made.
+        file.write(np.ascontiguousarray(rows[start : start + step], "<f4").data)
 
 
 def _read_safetensors_header(path):

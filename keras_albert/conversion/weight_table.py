@@ -133,14 +133,14 @@ def to_form(array, form, shape):
 def variable_as(variable, form):
     """Returns `(shape, read)` of a variable in a form of a file.
 
-    `read()` gives the float32 array, so that many can wait to be written
-    while none is held.
+    `read()` gives the float32 array, in the variable's own memory where
+    possible, so that many can wait to be written while none is held.
     """
     shape = tuple(variable.shape)
 
     def read():
         array = value_of(variable).astype("float32", copy=False)
-        return np.ascontiguousarray(to_form(array, form, shape))
+        return to_form(array, form, shape)
 
     return shape[::-1] if form == TRANSPOSED else shape, read
 

@@ -1,34 +1,21 @@
 """Values without copies: the same numbers, in a bounded amount of memory."""
 
+import gc
+
 import keras
 import numpy as np
 import pytest
 
-from keras_albert.conversion import convert
 from keras_albert.conversion import variable_memory
 from keras_albert.conversion.variable_memory import Unfilled
 from keras_albert.conversion.variable_memory import fill
 from keras_albert.conversion.variable_memory import release
 from keras_albert.conversion.variable_memory import streamed
+from keras_albert.conversion.variable_memory import tensorflow_tensor
 from keras_albert.conversion.variable_memory import value_of
 from tests.checks import randomize
 from tests.checks import to_numpy
 from tests.models.tiny_models import tiny_pretrainer
-from tests.peak_memory import peak_memory
-
-BIG = {
-    "vocab_size": 1000,
-    "embedding_size": 16,
-    "hidden_size": 2048,
-    "intermediate_size": 8192,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 8,
-    "max_position_embeddings": 32,
-}
-
-# What the libraries allot for themselves in the first run at this size; it
-# does not grow with the model.
-LIBRARIES_BYTES = 2**27
 
 
 @pytest.fixture
@@ -126,30 +113,30 @@ def test_what_is_released_is_gone():
     assert is_released(layer.kernel)
 
 
-@pytest.mark.every_backend
-def test_a_conversion_needs_little_more_than_the_model(tmp_path):
-    """54 M weights, from Hugging Face and on to others.
+@pytest.mark.parametrize("is_writeable", [True, False])
+def test_tensorflow_shares_the_memory_of_an_aligned_array(is_writeable):
+    array = variable_memory._aligned_zeros((3, 5))
+    array[:] = np.arange(15).reshape(3, 5)
+    expected, address = np.array(array), array.ctypes.data
+    array.flags.writeable = is_writeable
 
-    Their largest kernel is a third of them, so that a single needless copy of
-    what is being read, beside one of what is being written, is too much.
-    """
-    transformers = pytest.importorskip("transformers", reason="their model")
-    from tests.conversion.their_models import save_theirs
+    tensor = tensorflow_tensor(array)
+    del array
+    gc.collect()
+    others = [variable_memory._aligned_zeros((3, 5)) + 7 for _ in range(99)]
 
-    # What libraries load when they are first used does not count.
-    save_theirs(tmp_path / "small")
-    convert(tmp_path / "small", tmp_path / "small_ours")
-    config = transformers.AlbertConfig(**BIG, hidden_act="gelu_new")
-    model = transformers.AlbertForPreTraining(config)
-    size = 4 * sum(p.numel() for p in model.parameters())
-    model.save_pretrained(tmp_path / "theirs")
-    del model
-    ours = tmp_path / "ours"
-    peaks = {"in": peak_memory(lambda: convert(tmp_path / "theirs", ours))}
-    for to in ("keras_hub", "google"):
-        peaks[to] = peak_memory(lambda to=to: convert(ours, tmp_path / to, to))
-    source, again = tmp_path / "keras_hub", tmp_path / "again"
-    peaks["from keras_hub"] = peak_memory(lambda: convert(source, again))
+    assert tensor._numpy().ctypes.data == address
+    np.testing.assert_array_equal(tensor.numpy(), expected)
+    assert others
 
-    limit = 1.5 * size + LIBRARIES_BYTES
-    assert max(peaks.values()) < limit, (limit, peaks)
+
+def test_tensorflow_copies_what_lies_otherwise(small_blocks):
+    aligned = variable_memory._aligned_zeros((7, 5))
+    aligned[:] = np.arange(35).reshape(7, 5)
+    for array in (aligned.T, aligned[1:], aligned.astype("float16")):
+        tensor = tensorflow_tensor(array)
+        assert tensor.dtype == array.dtype
+        np.testing.assert_array_equal(tensor.numpy(), array)
+        assert not np.shares_memory(tensor._numpy(), aligned)
+    number = tensorflow_tensor(np.ones((), "float32"))
+    assert (number.shape, float(number)) == ((), 1)

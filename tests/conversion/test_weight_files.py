@@ -7,6 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from keras_albert.conversion import weight_files
 from keras_albert.conversion.weight_files import ArraysInMemory
 from keras_albert.conversion.weight_files import RenamedFile
 from keras_albert.conversion.weight_files import SafetensorsFile
@@ -66,6 +67,32 @@ def test_the_library_reads_what_we_write(tmp_path):
     read = library.load_file(path)
     assert set(read) == set(arrays)
     for name, array in arrays.items():
+        np.testing.assert_array_equal(read[name], array)
+
+
+@pytest.mark.parametrize("block_bytes", [1, 8, 2**24])
+def test_arrays_are_written_as_blocks_however_they_lie(
+    tmp_path, monkeypatch, block_bytes
+):
+    monkeypatch.setattr(weight_files, "BLOCK_BYTES", block_bytes)
+    values = np.arange(15, dtype="float32").reshape(5, 3)
+    arrays = {
+        "transposed": values.T,
+        "every second": values[::2],
+        "double": values.astype("float64"),
+        "number": np.array(3, "float32"),
+        "none": np.zeros((0, 4), "float32"),
+        "empty rows": np.zeros((4, 0), "float32"),
+    }
+    path = tmp_path / "model.safetensors"
+
+    write_safetensors(
+        path, {n: a.shape for n, a in arrays.items()}, arrays.__getitem__
+    )
+
+    read = library.load_file(path)
+    for name, array in arrays.items():
+        assert read[name].shape == array.shape
         np.testing.assert_array_equal(read[name], array)
 
 
