@@ -1,254 +1,68 @@
-"""Strings in, answers out: our SavedModel beside Hugging Face's PyTorch.
+"""Strings in, answers out: our SavedModel beside `transformers` in PyTorch.
 
     python -m tests.benchmarks.serving_speed --tokenizer spiece.model \
-        --text corpus.txt.gz [--size albert_base] [--repeats 9]
+        --text corpus.txt.gz --folder prepared [--only prepare] \
+        [--only single] [--only uniform] [--only paragraphs]
 
-Every engine has random weights of one size, a process of its own, and as many
-threads as the others; they are asked in turn, one at a time, so that whatever
-else the machine does meets all of them. The SavedModel runs in the C++ session
-that TensorFlow Serving is built around, in float32 and with weights in
-bfloat16. Hugging Face's tokenizer is inside its time, its batches are padded
-to the longest row, and of float32 and bfloat16 autocast the better one counts.
-ONNX Runtime is asked too where `onnxruntime`, `onnx` and `onnxscript` are
-installed. On a machine that does anything else the figures mean nothing:
-PyTorch's threads then wait for each other, at several times the cost.
+One classifier with random weights is written to `--folder`, unless it is there
+already: as our SavedModel in float32 and with weights in bfloat16, as our ONNX
+file, and as `transformers` stores it. Each engine has a process of its own and
+as many threads as the others; they are asked in turn, one at a time, so that
+whatever else the machine does meets all of them. `transformers` pads to the
+longest row, and of float32 and bfloat16 autocast the better one counts, which
+`--sample` texts decide. ONNX Runtime is fed as `transformers` is, and for
+batches once more with a few texts of like length at a time.
 
-Targets: ours takes at most 0.8 times Hugging Face's time for one text of 16
-words, 0.9 times for 64 and 256, and half for a batch of 256 texts of 1 to 400
-words.
+    single      one text of 16, 64 and 256 words
+    uniform     256 texts, each number of words from 4 to 300 as likely
+    paragraphs  256 paragraphs of 4 to 300 words, as the corpus has them
+
+On a machine that does anything else the figures mean nothing: PyTorch's
+threads then wait for each other, at several times the cost. Prepare at any
+time; with ALBERT-base on two idle cores a round of `uniform` takes some five
+minutes, one of `paragraphs` some three, and less with `--engines ours
+--engines transformers`. Each round is printed as it ends.
+
+Targets: ours takes at most 0.8 times their time for one text of 16 words and
+0.9 times for 64 and 256, and answers at least twice as many texts a second.
 """
 
 import argparse
 import gzip
-import importlib.util
 import json
-import multiprocessing
 import os
-import tempfile
-import time
 from pathlib import Path
 
-import numpy as np
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
+import numpy as np  # noqa: E402
+
+from tests.benchmarks.serving_engines import ONNX  # noqa: E402
+from tests.benchmarks.serving_engines import ONNX_SORTED  # noqa: E402
+from tests.benchmarks.serving_engines import OURS  # noqa: E402
+from tests.benchmarks.serving_engines import SEQUENCE_LENGTH  # noqa: E402
+from tests.benchmarks.serving_engines import THEIRS  # noqa: E402
+from tests.benchmarks.serving_engines import start_engines  # noqa: E402
+
+PARTS = ("prepare", "single", "uniform", "paragraphs")
+ENGINES = {
+    "ours": OURS,
+    "transformers": THEIRS,
+    "onnxruntime": (ONNX, ONNX_SORTED),
+}
+SINGLE_LENGTHS = (16, 64, 256)
 NUM_CLASSES = 2
-OURS = ("ours float32", "ours bfloat16")
-THEIRS = ("transformers float32", "transformers autocast")
-ONNX = "onnxruntime float32"
-SEQUENCE_LENGTH = 512
 
 
-class SavedModelEngine:
-    """An export in the server's C++ session.
-
-    Args:
-        folder: path of the version.
-        num_threads: int.
-    """
-
-    def __init__(self, folder, num_threads):
-        from keras_albert.export.fresh_process import ServerSession
-        from keras_albert.export.session_calls import server_libraries
-
-        self._names = json.loads(Path(folder, "..", "names.json").read_text())
-        # The session takes its number of threads from the cores it may use.
-        os.sched_setaffinity(0, list(os.sched_getaffinity(0))[:num_threads])
-        self._session = ServerSession(str(folder), server_libraries())
-
-    def answer(self, texts):
-        values = np.array([text.encode() for text in texts], object)
-        (found,) = self._session.run(
-            {self._names["text"]: values}, [self._names["probabilities"]]
-        )
-        return found
-
-
-class TorchEngine:
-    """`transformers`, tokenizer included.
-
-    Args:
-        config: dict, arguments of `AlbertConfig`.
-        tokenizer: path of a SentencePiece model.
-        num_threads: int.
-        autocast: bool. Whether to compute in bfloat16.
-    """
-
-    def __init__(self, config, tokenizer, num_threads, autocast):
-        import torch
-
-        torch.set_num_threads(num_threads)
-        self._torch = torch
-        self._autocast = autocast
-        self._tokenizer = torch_tokenizer(tokenizer)
-        self._model = torch_model(config)
-
-    def answer(self, texts):
-        torch = self._torch
-        with (
-            torch.inference_mode(),
-            torch.autocast("cpu", torch.bfloat16, enabled=self._autocast),
-        ):
-            inputs = encode(self._tokenizer, texts, "pt")
-            logits = self._model(**inputs).logits.float()
-            return torch.softmax(logits, -1).numpy()
-
-
-class OnnxEngine:
-    """The PyTorch model in ONNX Runtime, the same tokenizer included.
-
-    Args:
-        config: dict, arguments of `AlbertConfig`.
-        tokenizer: path of a SentencePiece model.
-        num_threads: int.
-    """
-
-    def __init__(self, config, tokenizer, num_threads):
-        import onnxruntime
-        import torch
-
-        self._tokenizer = torch_tokenizer(tokenizer)
-        model = torch_model(config)
-        inputs = encode(self._tokenizer, ["a text", "another text"], "pt")
-        names = list(inputs)
-        axes = {0: torch.export.Dim("batch"), 1: torch.export.Dim("length")}
-        with tempfile.TemporaryDirectory() as folder:
-            path = str(Path(folder, "model.onnx"))
-            torch.onnx.export(
-                model,
-                kwargs=dict(inputs),
-                f=path,
-                input_names=names,
-                output_names=["logits"],
-                dynamic_shapes=dict.fromkeys(names, axes),
-                dynamo=True,
-                verbose=False,
-            )
-            options = onnxruntime.SessionOptions()
-            options.intra_op_num_threads = num_threads
-            self._session = onnxruntime.InferenceSession(
-                path, options, providers=["CPUExecutionProvider"]
-            )
-
-    def answer(self, texts):
-        inputs = encode(self._tokenizer, texts, "np")
-        (logits,) = self._session.run(["logits"], dict(inputs))
-        exponents = np.exp(logits - logits.max(-1, keepdims=True))
-        return exponents / exponents.sum(-1, keepdims=True)
-
-
-def torch_tokenizer(path):
-    """`transformers`' own tokenizer, in Rust where there is one."""
-    from transformers import AlbertTokenizer
-
-    return AlbertTokenizer.from_pretrained(str(path))
-
-
-def torch_model(config):
-    """A classifier with random weights."""
-    from transformers import AlbertConfig
-    from transformers import AlbertForSequenceClassification
-
-    config = AlbertConfig(**config, num_labels=NUM_CLASSES)
-    return AlbertForSequenceClassification(config).eval()
-
-
-def encode(tokenizer, texts, kind):
-    """Tokenizes and pads to the longest."""
-    return tokenizer(
-        texts,
-        padding="longest",
-        truncation=True,
-        max_length=SEQUENCE_LENGTH,
-        return_tensors=kind,
-    )
-
-
-def serve(make, arguments, pipe):
-    """A process's loop: texts in, seconds and answers out."""
-    engine = make(*arguments)
-    pipe.send("ready")
-    while (texts := pipe.recv()) is not None:
-        processor, start = time.process_time(), time.perf_counter()
-        found = engine.answer(texts)
-        seconds = time.perf_counter() - start
-        pipe.send((seconds, time.process_time() - processor, len(found)))
-
-
-class Process:
-    """An engine in a process of its own.
-
-    Args:
-        make: class of the engine.
-        arguments: tuple of its arguments.
-    """
-
-    def __init__(self, make, *arguments):
-        context = multiprocessing.get_context("spawn")
-        self._pipe, other = context.Pipe()
-        self._process = context.Process(
-            target=serve, args=(make, arguments, other), daemon=True
-        )
-        self._process.start()
-        other.close()
-        self._pipe.recv()
-
-    def ask(self, texts):
-        """Seconds by the clock and of the processor for one batch."""
-        self._pipe.send(texts)
-        seconds, processor, count = self._pipe.recv()
-        assert count == len(texts)
-        return seconds, processor
-
-    def end(self):
-        self._pipe.send(None)
-        self._process.join()
-
-
-def make_texts(words, lengths, seed):
-    """Passages of the given numbers of words."""
-    rng = np.random.default_rng(seed)
-    starts = rng.integers(0, len(words) - max(lengths), len(lengths))
-    return [
-        " ".join(words[start : start + length])
-        for start, length in zip(starts, lengths, strict=True)
-    ]
-
-
-def make_cases(words, repeats, batch_size, longest):
-    """Name, batches to warm up with, and one batch for each repeat."""
-    cases = {}
-    for length in (16, 64, 256):
-        length = min(length, longest)
-        texts = make_texts(words, [length] * (repeats + 2), seed=length)
-        cases[f"1 text of {length} words"] = [[text] for text in texts]
-    rng = np.random.default_rng(0)
-    uniform = rng.integers(1, longest + 1, batch_size)
-    skewed = np.exp(rng.uniform(0, np.log(longest), batch_size)).astype(int)
-    for name, lengths in (("uniform", uniform), ("log-uniform", skewed)):
-        texts = make_texts(words, lengths.tolist(), seed=1)
-        title = f"{batch_size} texts, 1 to {longest} words, {name}"
-        # Few, as one takes a minute or more.
-        cases[title] = [texts] * (1 + min(repeats, 3))
-    return cases
-
-
-def measure(engines, batches, num_warm):
-    """Asks all engines in turn; an array of (engine, repeat, clock or CPU)."""
-    for batch in batches[:num_warm]:
-        for engine in engines.values():
-            engine.ask(batch)
-    times = [
-        [engine.ask(batch) for engine in engines.values()]
-        for batch in batches[num_warm:]
-    ]
-    return np.array(times).swapaxes(0, 1)
-
-
-def write_exports(size, tokenizer, folder):
-    """Exports one classifier in float32 and in bfloat16."""
+def prepare(folder, size, tokenizer):
+    """Writes one classifier for all engines, or leaves what is there."""
+    folder = Path(folder)
+    if (folder / "transformers").is_dir():
+        return
     import keras_albert as ka
+    from keras_albert.conversion import convert
     from keras_albert.export import export_model
-    from keras_albert.export.saved_graph import read_graph
-    from keras_albert.export.saved_graph import signatures_of
+    from keras_albert.export import export_token_model
 
     tokenizer = ka.load_tokenizer(tokenizer)
     backbone = ka.AlbertBackbone.from_size(
@@ -258,96 +72,175 @@ def write_exports(size, tokenizer, folder):
         backbone,
         num_classes=NUM_CLASSES,
         preprocessor=ka.AlbertTextClassifierPreprocessor(
-            tokenizer, sequence_length=SEQUENCE_LENGTH
+            tokenizer,
+            sequence_length=min(SEQUENCE_LENGTH, backbone.max_sequence_length),
         ),
     )
-    paths = []
     for dtype in ("float32", "bfloat16"):
-        made = export_model(model, Path(folder, dtype), dtype=dtype)
+        made = export_model(model, folder / dtype, dtype=dtype, version=1)
         print(f"{dtype}: {made.differences}", flush=True)
-        signature = signatures_of(read_graph(made.path))["serving_default"]
-        names = {
-            "text": signature.inputs["text"].name,
-            "probabilities": signature.outputs["probabilities"].name,
+        write_tensor_names(made.path)
+    made = export_token_model(model, folder / "model", format="onnx", version=1)
+    print(f"onnx: differs by {made.difference:.2g} at most", flush=True)
+    model.save_to_preset(str(folder / "preset"))
+    # Last: its folder says that all is there.
+    convert(folder / "preset", folder / "transformers", to="hugging_face")
+
+
+def write_tensor_names(path):
+    """Notes what the session's inputs and outputs are called."""
+    from keras_albert.export.saved_graph import read_graph
+    from keras_albert.export.saved_graph import signatures_of
+
+    signature = signatures_of(read_graph(path))["serving_default"]
+    names = {
+        "text": signature.inputs["text"].name,
+        "probabilities": signature.outputs["probabilities"].name,
+    }
+    path.with_name("names.json").write_text(json.dumps(names))
+
+
+def read_lines(path):
+    """Paragraphs of a corpus, one a line, as lists of words."""
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8") as file:
+        return [line.split() for line in file.read(10_000_000).splitlines()]
+
+
+def passages(lines, lengths, seed):
+    """Texts of the given numbers of words, from anywhere."""
+    words = [word for line in lines for word in line]
+    rng = np.random.default_rng(seed)
+    starts = rng.integers(0, len(words) - max(lengths), len(lengths))
+    return [
+        " ".join(words[start : start + length])
+        for start, length in zip(starts, lengths, strict=True)
+    ]
+
+
+def mixed_batch(part, lines, options):
+    """The texts of a batch."""
+    low, high = options.shortest, options.longest
+    rng = np.random.default_rng(0)
+    if part == "uniform":
+        lengths = rng.integers(low, high + 1, options.batch_size)
+        return passages(lines, lengths.tolist(), seed=1)
+    fitting = [line for line in lines if low <= len(line) <= high]
+    picked = rng.choice(len(fitting), options.batch_size, replace=False)
+    return [" ".join(fitting[i]) for i in picked]
+
+
+def compare(engines, texts):
+    """Warms up, and prints how far the answers differ.
+
+    Returns:
+        Dict without the slower of their two precisions.
+    """
+    asked = {}
+    for _ in range(2):
+        for name, engine in engines.items():
+            asked[name] = engine.ask(texts)
+    judge = THEIRS[0] if THEIRS[0] in asked else OURS[0]
+    print(f"\n{len(texts)} texts: largest difference to {judge}")
+    for name, (*_, found) in asked.items():
+        difference = np.abs(found - asked[judge][2]).max()
+        print(f"  {name:24} {difference:.1e}")
+    seconds = {name: asked[name][0] for name in THEIRS if name in asked}
+    slower = max(seconds, key=seconds.get, default=None)
+    return {name: engines[name] for name in engines if name != slower}
+
+
+def measure(title, engines, batches, num_warm=0):
+    """Asks all engines in turn for each batch, and prints each round."""
+    print(f"\n{title}", flush=True)
+    times = []
+    for batch in batches:
+        asked = {
+            name: engine.ask(batch)[:2] for name, engine in engines.items()
         }
-        made.path.with_name("names.json").write_text(json.dumps(names))
-        paths.append(str(made.path))
-    config = {
-        "vocab_size": tokenizer.vocabulary_size(),
-        "embedding_size": backbone.embedding_dim,
-        "hidden_size": backbone.hidden_dim,
-        "num_hidden_layers": backbone.num_layers,
-        "num_attention_heads": backbone.num_heads,
-        "intermediate_size": backbone.intermediate_dim,
-        "hidden_act": "gelu_new",
-        "hidden_dropout_prob": 0.0,
-        "attention_probs_dropout_prob": 0.0,
-    }
-    return paths, config
+        times.append(list(asked.values()))
+        if len(batch) > 1:
+            parts = [f"{name} {asked[name][0]:.1f} s" for name in asked]
+            print(f"  {', '.join(parts)}", flush=True)
+    times = np.array(times[num_warm:]).swapaxes(0, 1)
+    report(list(engines), times, len(batches[0]))
 
 
-def start_engines(paths, config, tokenizer, num_threads):
-    """Starts a process for each engine."""
-    engines = {
-        name: Process(SavedModelEngine, path, num_threads)
-        for name, path in zip(OURS, paths, strict=True)
-    }
-    for name, autocast in zip(THEIRS, (False, True), strict=True):
-        engines[name] = Process(
-            TorchEngine, config, tokenizer, num_threads, autocast
-        )
-    needed = ("onnxruntime", "onnx", "onnxscript")
-    if all(importlib.util.find_spec(name) for name in needed):
-        engines[ONNX] = Process(OnnxEngine, config, tokenizer, num_threads)
-    else:
-        print(f"{ONNX}: not installed ({', '.join(needed)})")
-    return engines
+def report(names, times, batch_size):
+    """Prints medians, and ratios to their better precision with quartiles.
 
-
-def report(case, names, times):
-    """Prints a case: milliseconds, and ratios to the better of theirs."""
+    Args:
+        names: list of string.
+        times: array of shape (engine, round, clock or processor).
+        batch_size: int.
+    """
     clock = dict(zip(names, times[..., 0], strict=True))
-    best = min(THEIRS, key=lambda name: np.median(clock[name]))
-    print(f"\n{case}; ratios to {best}")
+    theirs = [name for name in THEIRS if name in names]
+    best = min(theirs, key=lambda n: np.median(clock[n]), default=None)
     for name, values in zip(names, times, strict=True):
-        ratios = clock[name] / clock[best]
-        low, middle, high = np.quantile(ratios, (0.25, 0.5, 0.75))
-        milliseconds, processor = 1e3 * np.median(values, 0)
-        print(
-            f"  {name:24} {milliseconds:10.1f} ms {processor:10.1f} CPU ms   "
-            f"{middle:5.2f} ({low:.2f} to {high:.2f})",
-            flush=True,
-        )
+        seconds, processor = np.median(values, 0)
+        line = f"  {name:24} {1e3 * seconds:10.1f} ms {processor:8.2f} CPU s"
+        if batch_size > 1:
+            line += f" {batch_size / seconds:8.2f} texts/s"
+        if best is not None:
+            ratios, word = clock[name] / clock[best], "time"
+            if batch_size > 1:
+                ratios, word = 1 / ratios, "texts/s"
+            low, middle, high = np.quantile(ratios, (0.25, 0.5, 0.75))
+            line += f"   {middle:5.2f} ({low:.2f} to {high:.2f}) x {word}"
+        print(line, flush=True)
+    if best is not None:
+        print(f"  ratios to {best}", flush=True)
 
 
-def main():
-    """Exports, starts the engines, asks and prints."""
+def arguments():
+    """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tokenizer", type=Path, required=True)
     parser.add_argument("--text", type=Path, required=True)
+    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--only", action="append", choices=PARTS)
+    parser.add_argument("--engines", action="append", choices=ENGINES)
     parser.add_argument("--size", default="albert_base")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--repeats", type=int, default=9, help="single texts")
+    parser.add_argument("--rounds", type=int, default=3, help="batches")
     parser.add_argument("--batch-size", type=int, default=256)
-    parser.add_argument("--longest", type=int, default=400, help="words")
-    options = parser.parse_args()
-    opened = gzip.open if options.text.suffix == ".gz" else open
-    with opened(options.text, "rt", encoding="utf-8") as file:
-        words = file.read(10_000_000).split()
-    with tempfile.TemporaryDirectory() as folder:
-        paths, config = write_exports(options.size, options.tokenizer, folder)
-        engines = start_engines(
-            paths, config, options.tokenizer, options.threads
-        )
-        cases = make_cases(
-            words, options.repeats, options.batch_size, options.longest
-        )
-        for case, batches in cases.items():
-            num_warm = 2 if len(batches[0]) == 1 else 1
-            times = measure(engines, batches, num_warm)
-            report(case, list(engines), times)
-        for engine in engines.values():
-            engine.end()
+    parser.add_argument("--shortest", type=int, default=4, help="words")
+    parser.add_argument("--longest", type=int, default=300, help="words")
+    parser.add_argument("--sample", type=int, default=24, help="texts")
+    return parser.parse_args()
+
+
+def main():
+    """Prepares, starts the engines, asks and prints."""
+    options = arguments()
+    parts = options.only or PARTS
+    prepare(options.folder, options.size, options.tokenizer)
+    if parts == ["prepare"]:
+        return
+    lines = read_lines(options.text)
+    chosen = options.engines or ENGINES
+    names = [
+        name for kind in ENGINES if kind in chosen for name in ENGINES[kind]
+    ]
+    engines = start_engines(options.folder, names, options.threads)
+    sample = mixed_batch("uniform", lines, options)[: options.sample]
+    for_batches = compare(engines, sample)
+    if "single" in parts:
+        for_single = {n: e for n, e in engines.items() if n != ONNX_SORTED}
+        for length in SINGLE_LENGTHS:
+            lengths = [length] * (options.repeats + 2)
+            batches = [[text] for text in passages(lines, lengths, seed=length)]
+            measure(f"1 text of {length} words", for_single, batches, 2)
+    for part in ("uniform", "paragraphs"):
+        if part in parts:
+            texts = mixed_batch(part, lines, options)
+            count = sum(len(text.split()) for text in texts)
+            title = f"{len(texts)} texts, {part}, {count} words in all"
+            measure(title, for_batches, [texts] * options.rounds)
+    for engine in engines.values():
+        engine.end()
 
 
 if __name__ == "__main__":
