@@ -34,6 +34,7 @@ def ask(module, inputs):
     return {name: values.numpy() for name, values in found.items()}
 
 
+@pytest.mark.filterwarnings("ignore:.*softmax over axis:UserWarning")
 @pytest.mark.parametrize("kind", ["classifier", "pretrainer"])
 def test_any_batch_and_length(token_exports, kind):
     model, _, made = token_exports(kind, "torch")
