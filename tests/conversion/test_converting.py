@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import keras
 import keras_hub
 import numpy as np
 import pytest
@@ -22,7 +23,6 @@ transformers = pytest.importorskip("transformers", reason="the other side")
 safetensors = pytest.importorskip("safetensors.torch", reason="their files")
 torch = pytest.importorskip("torch", reason="runs their models")
 
-from tests.conversion.their_models import CLASSES  # noqa: E402
 from tests.conversion.their_models import save_theirs  # noqa: E402
 
 
@@ -74,7 +74,8 @@ def test_pretraining_goes_on_from_the_sources_loss(google, tmp_path):
     }
     before = [np.copy(to_numpy(v.value)) for v in pretrainer.trainable_weights]
 
-    pretrainer.compile(run_eagerly=True)
+    # JAX compiles a step faster than its operations one by one.
+    pretrainer.compile(run_eagerly=keras.backend.backend() != "jax")
     history = pretrainer.fit(
         inputs,
         targets,
@@ -94,7 +95,17 @@ def test_pretraining_goes_on_from_the_sources_loss(google, tmp_path):
     assert min(moved) > 0
 
 
-@pytest.mark.parametrize("name", CLASSES)
+# A bare encoder, both heads, one of them, and a head kept aside; what differs
+# between the other classes is tested where they are read and written.
+@pytest.mark.parametrize(
+    "name",
+    [
+        "AlbertModel",
+        "AlbertForPreTraining",
+        "AlbertForMaskedLM",
+        "AlbertForQuestionAnswering",
+    ],
+)
 def test_a_preset_goes_back_to_the_class_it_came_from(tmp_path, name):
     save_theirs(tmp_path / "theirs", name)
 

@@ -1,7 +1,5 @@
 """No conversion takes much more memory than the weights of one model."""
 
-import gc
-
 import numpy as np
 import pytest
 
@@ -22,18 +20,18 @@ pytest.importorskip("transformers", reason="runs what was written for it")
 
 # keras-hub's is the last: the model goes over into it.
 FORMATS = ["google", "preset", "hugging_face", "keras_hub"]
-# The two kernels of the feed-forward network are three quarters of the model.
+# The two kernels of the feed-forward network are most of the model.
 # What is as large is given back by the C library when it is freed, so that it
 # is seen whatever ran before.
 SIZES = {
-    "hidden_dim": 1024,
-    "intermediate_dim": 8192,
+    "hidden_dim": 512,
+    "intermediate_dim": 16384,
     "num_layers": 1,
     "num_heads": 8,
     "max_sequence_length": 32,
     "activation": "gelu_tanh",
 }
-KERNEL_BYTES = 4 * 1024 * 8192
+KERNEL_BYTES = 4 * 512 * 16384
 
 
 def pretrainer(**sizes):
@@ -68,8 +66,8 @@ def written(tmp_path_factory):
     # What libraries load when they are first used does not count.
     small = pretrainer(hidden_dim=8, intermediate_dim=16)
     write_all(small, folder / "small")
-    for to in FORMATS:
-        opened(folder / "small" / to)
+    for kind in FORMATS:
+        opened(folder / "small" / kind)
     convert(folder / "small" / "google", folder / "small" / "again")
     convert(folder / "small" / "preset", folder / "small" / "t", "hugging_face")
     peaks = write_all(pretrainer(), folder)
@@ -102,16 +100,17 @@ def test_writing_copies_no_kernel(written, to, most):
 @pytest.mark.parametrize(
     ("kind", "most"),
     [
-        ("google", 1.15),
-        ("preset", 1.5),
-        ("hugging_face", 1.15),
-        ("keras_hub", 1.4),
+        # A block beside the model, but no kernel.
+        ("google", 1.27),
+        ("hugging_face", 1.27),
+        # Their model and ours, of which theirs is released on the way.
+        ("keras_hub", 1.75),
     ],
 )
 def test_reading_takes_the_memory_of_the_model(written, kind, most):
     folder, _, size = written
-    gc.collect()
-    assert peak_memory(lambda: opened(folder / kind)) < most * size
+    peak = peak_memory(lambda: opened(folder / kind))
+    assert peak < most * size
 
 
 @pytest.mark.every_backend
