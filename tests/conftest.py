@@ -6,6 +6,7 @@ do not depend on the backend and run under TensorFlow alone.
 """
 
 import os
+import tempfile
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -20,6 +21,19 @@ import pytest  # noqa: E402
 
 TESTS = Path(__file__).parent
 SHARED = TESTS.parent.parent / "shared"
+
+
+def pytest_configure(config):
+    # Tests compile the same small programs again and again, and so do the
+    # commands they start. The folder is new in each run: a command killed on
+    # purpose may leave half a file there.
+    folder = tempfile.TemporaryDirectory(prefix="jax_compilation_")
+    config.add_cleanup(folder.cleanup)
+    os.environ.update(
+        JAX_COMPILATION_CACHE_DIR=folder.name,
+        JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0",
+        JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES="-1",
+    )
 
 
 def pytest_collection_modifyitems(config, items):

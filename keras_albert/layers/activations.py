@@ -10,18 +10,50 @@ import math
 import keras
 from keras import ops
 
+from keras_albert.layers.recomputation import with_derivative
+
+# Beyond, both forms are x or 0 to the last bit and their derivatives 1 or 0;
+# x**3 would overflow float16 there.
+_FLAT = 10.0
+
 
 def gelu_tanh(x):
     """Returns the tanh approximation of GELU, Google's `"gelu"`."""
-    return keras.activations.gelu(x, approximate=True)
+    return _gelu_tanh(x)
 
 
 def gelu_erf(x):
     """Returns the exact GELU, `x` times the normal distribution function."""
+    return _gelu_erf(x)
+
+
+def _approximate(x):
+    return keras.activations.gelu(x, approximate=True)
+
+
+def _approximate_derivative(x):
+    x = ops.clip(x, -_FLAT, _FLAT)
+    scale, cubic = math.sqrt(2.0 / math.pi), 0.044715
+    square = x * x
+    tanh = ops.tanh(scale * x * (1.0 + cubic * square))
+    slope = scale * (1.0 + 3.0 * cubic * square)
+    return 0.5 * (1.0 + tanh + x * (1.0 - tanh * tanh) * slope)
+
+
+def _exact(x):
     x = ops.convert_to_tensor(x)
     # Spelled with erf, not erfc, because ONNX has no Erfc operator.
     return 0.5 * x * (1.0 + ops.erf(x / math.sqrt(2.0)))
 
+
+def _exact_derivative(x):
+    x = ops.clip(x, -_FLAT, _FLAT)
+    density = ops.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi)
+    return 0.5 * (1.0 + ops.erf(x / math.sqrt(2.0))) + x * density
+
+
+_gelu_tanh = with_derivative(_approximate, _approximate_derivative)
+_gelu_erf = with_derivative(_exact, _exact_derivative)
 
 ACTIVATIONS = {
     "gelu_tanh": gelu_tanh,

@@ -8,6 +8,7 @@ from keras import ops
 
 from keras_albert.layers.dropout import Dropout
 from keras_albert.layers.initialization import kernel_initializer
+from keras_albert.layers.layer_normalization import LayerNormalization
 
 
 @keras.saving.register_keras_serializable("keras_albert")
@@ -104,7 +105,7 @@ class FactorizedEmbedding(keras.layers.Layer):
             dtype=self.dtype_policy,
             name="segment_embedding",
         )
-        self.layer_norm = keras.layers.LayerNormalization(
+        self.layer_norm = LayerNormalization(
             epsilon=layer_norm_epsilon,
             dtype=self.dtype_policy,
             name="layer_norm",

@@ -8,6 +8,7 @@ import keras
 from keras_albert.layers.activations import get_activation
 from keras_albert.layers.dropout import Dropout
 from keras_albert.layers.initialization import kernel_initializer
+from keras_albert.layers.layer_normalization import LayerNormalization
 
 
 @keras.saving.register_keras_serializable("keras_albert")
@@ -78,7 +79,7 @@ class FeedForward(keras.layers.Layer):
         self.output_dropout = Dropout(
             hidden_dropout, dtype=self.dtype_policy, name="output_dropout"
         )
-        self.layer_norm = keras.layers.LayerNormalization(
+        self.layer_norm = LayerNormalization(
             epsilon=layer_norm_epsilon,
             dtype=self.dtype_policy,
             name="layer_norm",

@@ -39,6 +39,8 @@ def repeat_layer(
     # TensorFlow cannot differentiate a rematerialised while loop.
     can_loop = backend == "jax" or (backend == "tensorflow" and not remat)
     if unroll or count == 1 or not can_loop:
+        if backend == "tensorflow" and training and count > 1:
+            return _chain(layer, hidden, padding_mask, count, remat)
         for _ in range(count):
             hidden = call_layer(layer, hidden, padding_mask, training, remat)
         return hidden
@@ -93,6 +95,25 @@ def _assign_state(layer, state):
         layer.non_trainable_variables, state, strict=True
     ):
         variable.assign(value)
+
+
+def _chain(layer, hidden, padding_mask, count, remat):
+    """Unrolled calls in training, for TensorFlow.
+
+    Each call gets its weights from the call before, not from the variables.
+    So their gradients are summed from the last call to the first, two at a
+    time; TensorFlow would keep one of each call until it has them all. It
+    also casts the weights to 16 bit once.
+    """
+    body = _pure_call(layer, padding_mask, training=True)
+    if remat:
+        body = keras.remat(body)
+    trainable, state = _values(layer)
+    for _ in range(count):
+        trainable = [ops.copy(value) for value in trainable]
+        hidden, *state = body(hidden, *trainable, *state)
+    _assign_state(layer, state)
+    return hidden
 
 
 def _scan(layer, hidden, padding_mask, training, count, remat):

@@ -9,6 +9,7 @@ from keras import ops
 
 from keras_albert.layers.activations import get_activation
 from keras_albert.layers.initialization import kernel_initializer
+from keras_albert.layers.layer_normalization import LayerNormalization
 
 
 def gather_positions(hidden, mask_positions):
@@ -81,7 +82,7 @@ class MaskedLMHead(keras.layers.Layer):
             dtype=self.dtype_policy,
             name="transform",
         )
-        self.layer_norm = keras.layers.LayerNormalization(
+        self.layer_norm = LayerNormalization(
             epsilon=layer_norm_epsilon,
             dtype=self.dtype_policy,
             name="layer_norm",

@@ -8,6 +8,8 @@ from keras import ops
 
 from keras_albert.layers.dropout import Dropout
 from keras_albert.layers.initialization import kernel_initializer
+from keras_albert.layers.layer_normalization import LayerNormalization
+from keras_albert.layers.recomputation import recomputed
 from keras_albert.layers.tpu_attention import has_tpu_kernel
 from keras_albert.layers.tpu_attention import tpu_attention
 
@@ -38,6 +40,45 @@ def attention_weights(query, key, attention_mask):
         lowest = -3.4028235e38
         scores = ops.where(attention_mask, scores, lowest)
     return ops.cast(ops.softmax(scores, axis=-1), query.dtype)
+
+
+def attention_context(query, key, value, attention_mask):
+    """Returns the mean of the values, weighted by `attention_weights`.
+
+    For the backward pass it keeps the three inputs and computes the weights,
+    which are as many as heads times squared length, again.
+
+    Args:
+        query: float tensor of shape `(batch_size, length, heads, head_dim)`.
+        key: float tensor of the same shape.
+        value: float tensor of the same shape.
+        attention_mask: as `attention_weights`.
+
+    Returns:
+        Float tensor of the shape of `value`.
+    """
+
+    def function(query, key, value):
+        weights = attention_weights(query, key, attention_mask)
+        return ops.einsum("bnqk,bknd->bqnd", weights, value)
+
+    def gradient(upstream, query, key, value):
+        weights = attention_weights(query, key, attention_mask)
+        by_value = ops.einsum("bnqk,bqnd->bknd", weights, upstream)
+        slope = ops.einsum("bqnd,bknd->bnqk", upstream, value)
+        weights, slope = (ops.cast(x, "float32") for x in (weights, slope))
+        slope = weights * (
+            slope - ops.sum(weights * slope, axis=-1, keepdims=True)
+        )
+        scale = float(query.shape[-1]) ** -0.5
+        slope = ops.cast(slope * scale, query.dtype)
+        return (
+            ops.einsum("bnqk,bknd->bqnd", slope, key),
+            ops.einsum("bnqk,bqnd->bknd", slope, query),
+            by_value,
+        )
+
+    return recomputed(function, gradient)(query, key, value)
 
 
 @keras.saving.register_keras_serializable("keras_albert")
@@ -124,7 +165,7 @@ class SelfAttention(keras.layers.Layer):
         self.output_dropout = Dropout(
             hidden_dropout, dtype=self.dtype_policy, name="output_dropout"
         )
-        self.layer_norm = keras.layers.LayerNormalization(
+        self.layer_norm = LayerNormalization(
             epsilon=layer_norm_epsilon,
             dtype=self.dtype_policy,
             name="layer_norm",
@@ -158,7 +199,10 @@ class SelfAttention(keras.layers.Layer):
             return tpu_attention(query, key, value, padding_mask, self.head_dim)
         attention_mask = _broadcast_mask(padding_mask)
         query, key, value = map(self._split_heads, (query, key, value))
-        if can_fuse:
+        if can_fuse and keras.backend.backend() == "tensorflow":
+            # TensorFlow has no fused kernel.
+            context = attention_context(query, key, value, attention_mask)
+        elif can_fuse:
             context = ops.dot_product_attention(
                 query, key, value, mask=attention_mask
             )

@@ -57,7 +57,7 @@ class AlbertTask(FromForeignPreset):
             # Taken literally on PyTorch, it compiles for minutes.
             config["jit_compile"] = "auto"
         self.compile(**config)
-        if has_slots:
+        if has_slots and not self.optimizer.built:
             # They must exist before the file's values are read into them.
             self.optimizer.build(self.trainable_variables)
 

@@ -223,7 +223,8 @@ def _build(model, batch):
     )
     # Not public, but what `fit` calls; public ways run a step.
     model._symbolic_build(data_batch=example)
-    model.optimizer.build(model.trainable_variables)
+    if not model.optimizer.built:
+        model.optimizer.build(model.trainable_variables)
 
 
 def _shape_of(array, sharding):

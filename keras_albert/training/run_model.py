@@ -60,7 +60,8 @@ def _make_variables(model):
     """
     if model.distribute_strategy.num_replicas_in_sync > 1:
         return  # metrics of replicas are made inside of these
-    model.optimizer.build(model.trainable_variables)
+    if not model.optimizer.built:
+        model.optimizer.build(model.trainable_variables)
     logits = {
         "masked_lm": ops.zeros((1, 1, model.backbone.vocabulary_size)),
         "sentence_order": ops.zeros((1, 2)),

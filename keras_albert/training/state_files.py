@@ -37,6 +37,7 @@ def save_state(model, folder, step, check=None):
     Returns:
         The path of the file.
     """
+    _build_optimizer(model)
     path = Path(folder) / STATE_NAME.format(step)
     with replace_atomically(path) as temporary:
         model.save_weights(temporary)
@@ -60,13 +61,20 @@ def restore_state(model, path):
         path: path of a state.
 
     Raises:
-        ValueError: if the state is of a model with other dropouts.
+        ValueError: if the state is of a model with other dropouts, or of
+            another optimizer.
     """
-    # Without its slots the optimizer would be skipped without a word.
-    model.optimizer.build(model.trainable_variables)
-    model.load_weights(path)
+    _build_optimizer(model)
     with h5py.File(path) as file:
         states = file[_DROPOUT][:]
+        saved = len(file["optimizer/vars"])
+    if saved != len(model.optimizer.variables):
+        raise ValueError(
+            f"{path} holds {saved} variables of the optimizer, the model has "
+            f"{len(model.optimizer.variables)}. Go on with the optimizer that "
+            "the run began with."
+        )
+    model.load_weights(path)
     generators = dropout_generators(model)
     if len(states) != len(generators):
         raise ValueError(
@@ -75,6 +83,13 @@ def restore_state(model, path):
         )
     for generator, state in zip(generators, states, strict=True):
         generator.state.assign(state)
+
+
+def _build_optimizer(model):
+    # Keras skips an optimizer without slots with no more than a warning. One
+    # that scales the loss would get more variables from a second build.
+    if not model.optimizer.built:
+        model.optimizer.build(model.trainable_variables)
 
 
 def last_state(folder):

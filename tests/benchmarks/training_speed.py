@@ -5,10 +5,12 @@
 Each contender is a process of its own that builds the model, compiles the
 step and waits. The parent lets them step in turn, so that all see the same
 machine, and compares medians. All train every weight with AdamW on the same
-masked-LM batch; ours has the sentence-order loss on top.
+masked-LM batch; ours has the sentence-order loss on top. `--remat` is for
+ours alone: `transformers` refuses it for ALBERT, keras-hub has none.
 """
 
 import argparse
+import importlib
 import json
 import os
 import re
@@ -155,8 +157,6 @@ def hugging_face(size, dtype, arguments):
             attention_probs_dropout_prob=0.0,
         )
     ).train()
-    if arguments.remat:
-        model.gradient_checkpointing_enable()
     optimizer = torch.optim.AdamW(model.parameters(), 1e-4)
     token_ids = torch.tensor(inputs["token_ids"], dtype=torch.long)
     labels = torch.full(token_ids.shape, -100)
@@ -188,11 +188,20 @@ CONTENDERS = {
     "keras_hub": keras_hub,
     "hugging_face": hugging_face,
 }
+# What each imports before it does anything; the names load their modules.
+IMPORTS = {
+    "keras_albert": ("keras_albert", "AlbertPretrainer"),
+    "keras_hub": ("keras_hub.models", "AlbertMaskedLM"),
+    "hugging_face": ("transformers", "AlbertForMaskedLM"),
+}
 
 
 def contend(arguments):
     """The child: builds, warms up, then steps once for each line it reads."""
     name, dtype = arguments.contend
+    module, attribute = IMPORTS[name]
+    getattr(importlib.import_module(module), attribute)
+    imported = memory("VmHWM")
     began = time.perf_counter()
     steps = CONTENDERS[name](arguments.size, dtype, arguments)
     steps(2)
@@ -210,13 +219,14 @@ def contend(arguments):
             ),
             flush=True,
         )
-    print(json.dumps({"peak_bytes": peak_bytes()}), flush=True)
+    peak = memory("VmHWM")
+    print(json.dumps({"peak": peak, "training": peak - imported}), flush=True)
 
 
-def peak_bytes():
-    """The most memory this process has held."""
+def memory(field):
+    """Bytes of this process: `VmRSS` now, `VmHWM` at most until now."""
     status = Path("/proc/self/status").read_text()
-    return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) * 1024
+    return int(re.search(rf"{field}:\s+(\d+)", status)[1]) * 1024
 
 
 def start(name, dtype, backend, arguments):
@@ -252,11 +262,14 @@ def step(process, count):
 
 
 def finish(process):
-    """Ends a contender; returns the bytes it held at most."""
+    """Ends a contender; returns the bytes it held at most.
+
+    `peak` in all, `training` beyond what the imports alone took.
+    """
     process.stdin.close()
-    peak = json.loads(process.stdout.readline())["peak_bytes"]
+    peaks = json.loads(process.stdout.readline())
     process.wait()
-    return peak
+    return peaks
 
 
 def main():
@@ -302,7 +315,10 @@ def compare(arguments):
 def report(times, peaks, tokens):
     """Prints tokens a second, memory, and ours as a ratio to each."""
     own = next(key for key in times if key[0] == "keras_albert")
-    print(f"{'':32}{'tokens/s':>9}{'peak GB':>9}  speed of ours by its own")
+    print(
+        f"{'':32}{'tokens/s':>9}{'peak GB':>9}{'training':>9}"
+        "  ours as a multiple of it"
+    )
     for key, records in times.items():
         seconds = statistics.median(r["seconds"] for r in records)
         ratios = [
@@ -310,11 +326,14 @@ def report(times, peaks, tokens):
             for mine, other in zip(times[own], records, strict=True)
         ]
         print(
-            f"{' '.join(key):32}{tokens / seconds:9.0f}{peaks[key] / 1e9:9.2f}"
-            f"  {statistics.median(ratios):.2f} "
+            f"{' '.join(key):32}{tokens / seconds:9.0f}"
+            f"{peaks[key]['peak'] / 1e9:9.2f}"
+            f"{peaks[key]['training'] / 1e9:9.2f}"
+            f"  speed {statistics.median(ratios):.2f} "
             f"({min(ratios):.2f}-{max(ratios):.2f}), "
             f"processor {processor_ratio(times[own], records):.2f}, "
-            f"memory {peaks[own] / peaks[key]:.2f}"
+            f"peak {peaks[own]['peak'] / peaks[key]['peak']:.2f}, "
+            f"training {peaks[own]['training'] / peaks[key]['training']:.2f}"
         )
 
 

@@ -88,3 +88,31 @@ def test_training_with_dropout_equals_the_unrolled(variant, seeded):
         rtol=1e-4,
     )
     assert losses != fit_losses(**VARIANTS[0], dropout=0.0)
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow",
+    reason="other backends sum gradients as they come",
+)
+@pytest.mark.parametrize("remat", [False, True])
+def test_gradients_of_the_calls_are_summed_two_at_a_time(remat):
+    import tensorflow as tf
+
+    layer = SharedEncoder(6, 2, 8, 11, unroll=True, remat=remat)
+    layer.build(X.shape)
+
+    @tf.function
+    def gradients_of_weights(x):
+        with tf.GradientTape() as tape:
+            y = layer(x, training=True)
+        return tape.gradient(y, [v.value for v in layer.trainable_variables])
+
+    graph = gradients_of_weights.get_concrete_function(X).graph
+    kernel = layer.transformer_layers[0].feed_forward.intermediate.kernel
+    terms = [
+        len(op.inputs)
+        for op in graph.get_operations()
+        if op.type == "AddN" and op.outputs[0].shape == kernel.shape
+    ]
+
+    assert terms == 5 * [2]

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 
+import h5py
 import keras
 import numpy as np
 import pytest
@@ -49,32 +50,6 @@ class CrashAt(keras.callbacks.Callback):
 class CrashInEvaluation(keras.callbacks.Callback):
     def on_test_begin(self, logs=None):
         raise Crash
-
-
-@pytest.fixture(scope="module", autouse=True)
-def compiled_once(tmp_path_factory):
-    """Keeps what JAX compiles for the next run, which compiles the same."""
-    if keras.backend.backend() != "jax":
-        yield
-        return
-    import jax
-    from jax.experimental.compilation_cache import compilation_cache
-
-    names = {
-        "jax_compilation_cache_dir": str(tmp_path_factory.mktemp("cache")),
-        "jax_persistent_cache_min_compile_time_secs": 0.0,
-        "jax_persistent_cache_min_entry_size_bytes": -1,
-    }
-    before = {name: getattr(jax.config, name) for name in names}
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in names.items():
-            jax.config.update(name, value)
-            patch.setenv(name.upper(), str(value))
-        compilation_cache.reset_cache()
-        yield
-    for name, value in before.items():
-        jax.config.update(name, value)
-    compilation_cache.reset_cache()
 
 
 @pytest.fixture(scope="module")
@@ -186,3 +161,43 @@ def test_crashed_between_a_state_and_its_evaluation(
 
     assert resumed.resumed_from == 4
     assert_same(resumed, undisturbed)
+
+
+def last_state(output):
+    """All arrays of a run's last state, by name."""
+    path = max((output / "checkpoints").glob("step-*.weights.h5"))
+    arrays = {}
+    with h5py.File(path) as file:
+        file.visititems(
+            lambda name, item: (
+                arrays.update({name: item[()]})
+                if isinstance(item, h5py.Dataset)
+                else None
+            )
+        )
+    return arrays
+
+
+def test_the_scale_of_the_loss_goes_on(arguments, tokenizer, tmp_path):
+    call = {
+        **arguments,
+        "tokenizer": tokenizer,
+        "dtype": "mixed_float16",
+        "accumulate": 1,
+        "optimizer": "adamw",
+        "ema_momentum": None,
+        "evaluation_every": 6,
+    }
+    pretrain(**call, output=tmp_path / "whole")
+    with pytest.raises(Crash):
+        pretrain(**call, output=tmp_path / "out", callbacks=[CrashAt(5)])
+    resumed = pretrain(**call, output=tmp_path / "out")
+
+    assert resumed.resumed_from == 4
+    expected, found = (last_state(tmp_path / n) for n in ("whole", "out"))
+    assert expected.keys() == found.keys()
+    for name, array in expected.items():
+        np.testing.assert_array_equal(found[name], array, err_msg=name)
+    # The scale itself, and the steps since it last changed.
+    scales = [v for v in expected.values() if v.shape == () and v >= 2**10]
+    assert scales, sorted(expected)

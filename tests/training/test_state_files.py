@@ -51,6 +51,17 @@ def test_a_restored_model_drops_the_same_units(tmp_path):
         np.testing.assert_array_equal(ours, theirs)
 
 
+def test_a_state_of_another_optimizer_is_refused(tmp_path):
+    model, other = make_model(), make_model()
+    fit(model)
+    path = state_files.save_state(model, tmp_path, 2)
+    other.compile(keras.optimizers.SGD(0.1), loss="mse", jit_compile=False)
+
+    # Keras would leave the optimizer out with a warning.
+    with pytest.raises(ValueError, match="variables of the optimizer"):
+        state_files.restore_state(other, path)
+
+
 def test_a_state_of_other_dropouts_is_refused(tmp_path):
     path = state_files.save_state(make_model(), tmp_path, 0)
     other = keras.Sequential(
