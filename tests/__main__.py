@@ -3,8 +3,9 @@
     python -m tests                          # everything
     python -m tests --backend jax -k lamb    # one backend, pytest's options
 
-Two pytest processes run at a time, each on its own backend. The last lines
-are a table and the total; the exit code is 0 only if every check passed.
+Two pytest processes run at a time; TensorFlow's, which has most tests, is in
+two parts. The last lines are a table and the total; the exit code is 0 only if
+every check passed.
 """
 
 import argparse
@@ -21,6 +22,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BACKENDS = ("tensorflow", "jax", "torch")
 PROCESSES = 2
+# What is left for the process that is first done with another backend.
+LATER = "tests/training"
 LINT = (("ruff", "check", "."), ("ruff", "format", "--check", "."))
 NO_TESTS_RAN = 5
 
@@ -90,19 +93,42 @@ def lint():
     ]
 
 
-def run_backend(backend, pytest_arguments, processes):
+def plan_runs(backends, pytest_arguments):
+    """Lists the name, the backend and the pytest arguments of each run."""
+    runs = [(name, name, pytest_arguments) for name in backends]
+    if pytest_arguments or "tensorflow" not in backends:
+        return runs
+    first, *others = sorted(runs, key=lambda run: run[0] != "tensorflow")
+    parts = [
+        (first[0], "tensorflow", [f"--ignore={LATER}"]),
+        (f"{first[0]} {Path(LATER).name}", "tensorflow", [LATER]),
+    ]
+    return [parts[0], *others[:1], parts[1], *others[1:]]
+
+
+def run_tests(name, backend, pytest_arguments, processes):
     """Runs pytest under one Keras backend."""
     environment = {**os.environ, "KERAS_BACKEND": backend}
     if processes > 1:
         # Two runs with as many threads as cores each would fight for them.
         environment.setdefault("OMP_NUM_THREADS", "1")
     command = [sys.executable, "-m", "pytest", *pytest_arguments]
-    outcome = stream(backend, command, environment)
-    if outcome.exit_code == NO_TESTS_RAN and pytest_arguments:
-        # `-k name` may match tests of one backend only; the total at the end
-        # still fails when no backend ran any.
+    return stream(name, command, environment)
+
+
+def accept_no_tests(outcome):
+    """Passes a run without tests: `-k name` may match on one backend only.
+
+    The total at the end still fails when no backend ran any.
+    """
+    if outcome.exit_code == NO_TESTS_RAN:
         return dataclasses.replace(outcome, exit_code=0)
     return outcome
+
+
+def is_run(outcome):
+    """Whether the check was a run of pytest."""
+    return outcome.name.split()[0] in BACKENDS
 
 
 def table(outcomes):
@@ -110,12 +136,12 @@ def table(outcomes):
     rows = [("", "passed", "failed", "skipped", "time")]
     for outcome in outcomes:
         counts = ("ok" if outcome.ok else "FAILED", "", "")
-        if outcome.name in BACKENDS:
+        if is_run(outcome):
             counts = (outcome.passed, outcome.failed, outcome.skipped)
         minutes, seconds = divmod(round(outcome.seconds), 60)
         rows.append((outcome.name, *counts, f"{minutes}:{seconds:02d}"))
     return "\n".join(
-        f"{row[0]:<12}" + "".join(f"{cell!s:>9}" for cell in row[1:])
+        f"{row[0]:<20}" + "".join(f"{cell!s:>9}" for cell in row[1:])
         for row in rows
     )
 
@@ -131,14 +157,14 @@ def main(arguments=None):
     backends = options.backend or BACKENDS
 
     outcomes = [] if pytest_arguments else lint()
-    processes = min(PROCESSES, len(backends))
+    planned = plan_runs(backends, pytest_arguments)
+    processes = min(PROCESSES, len(planned))
     with ThreadPoolExecutor(processes) as pool:
-        outcomes += pool.map(
-            lambda name: run_backend(name, pytest_arguments, processes),
-            backends,
-        )
+        runs = list(pool.map(lambda run: run_tests(*run, processes), planned))
+    if pytest_arguments:
+        runs = [accept_no_tests(run) for run in runs]
+    outcomes += runs
 
-    runs = [outcome for outcome in outcomes if outcome.name in BACKENDS]
     print()
     for run in runs:
         print(f"{run.name}: {run.closing_line or 'no closing line (crash?)'}")

@@ -43,7 +43,8 @@ def test_all_passing(checks, monkeypatch, capsys):
     assert checks.main([]) == 0
 
     lines = capsys.readouterr().out.splitlines()
-    assert lines[-1] == "9 passed, 0 failed, 3 skipped"
+    # TensorFlow runs in two parts.
+    assert lines[-1] == "12 passed, 0 failed, 4 skipped"
     assert "jax: 3 passed, 1 skipped, 7 deselected in 1.25s" in lines
 
 
@@ -103,3 +104,16 @@ def test_backend_and_pytest_options_pass_through(checks, monkeypatch):
 
     assert checks.main(["--backend", "jax", "-k", "lamb", "-x"]) == 0
     assert seen == [("jax", ["-k", "lamb", "-x"])]
+
+
+def test_the_two_parts_of_tensorflow_are_all_of_it(checks):
+    planned = checks.plan_runs(checks.BACKENDS, [])
+
+    parts = [arguments for _, name, arguments in planned if name != "jax"]
+    assert parts == [
+        ["--ignore=tests/training"],
+        ["tests/training"],
+        [],
+    ]
+    assert (PATH.parent / "training").is_dir()
+    assert [name for _, name, _ in planned].count("jax") == 1
