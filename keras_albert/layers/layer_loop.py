@@ -1,6 +1,7 @@
 """Calling one layer many times: unrolled, as one loop body, rematerialised.
 
-    unroll=True              a Python loop: the graph grows with the depth
+    unroll=True              a Python loop: the graph grows with the depth;
+                   TF        in training, weights pass from call to call
     unroll=False   JAX       one `scan` body, compiled once
                    TF        one `while_loop` body, compiled once
                    torch     a Python loop (it runs eagerly anyway)
@@ -91,10 +92,13 @@ def _values(layer):
 
 
 def _assign_state(layer, state):
+    weights = {id(variable) for variable in layer.weights}
     for variable, value in zip(
         layer.non_trainable_variables, state, strict=True
     ):
-        variable.assign(value)
+        # Frozen weights come back as they were.
+        if id(variable) not in weights:
+            variable.assign(value)
 
 
 def _chain(layer, hidden, padding_mask, count, remat):

@@ -116,3 +116,22 @@ def test_gradients_of_the_calls_are_summed_two_at_a_time(remat):
     ]
 
     assert terms == 5 * [2]
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow",
+    reason="TensorFlow's graph shows what is written",
+)
+@pytest.mark.parametrize("variant", VARIANTS[::2])
+def test_frozen_weights_are_not_written(variant):
+    import tensorflow as tf
+
+    layer = make(**variant)
+    layer.trainable = False
+    graph = (
+        tf.function(lambda x: layer(x, training=True))
+        .get_concrete_function(X)
+        .graph
+    )
+
+    assert not [op for op in graph.get_operations() if "Assign" in op.type]
