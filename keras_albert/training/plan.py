@@ -13,16 +13,19 @@ import sys
 import tempfile
 from pathlib import Path
 
-from keras_albert.data.masking import default_num_predictions
-from keras_albert.layers.tpu_attention import fits_tpu_kernel
 from keras_albert.training.plan_chips import parse_topology
-from keras_albert.training.plan_estimate import StepShape
 from keras_albert.training.plan_estimate import estimate_costs
+from keras_albert.training.plan_estimate import optimizer_slots
 from keras_albert.training.plan_machine import Machine
+from keras_albert.training.plan_machine import check_batches
 from keras_albert.training.plan_machine import local_machine
 from keras_albert.training.plan_machine import topology_machine
+from keras_albert.training.plan_result import StepAnswer
 from keras_albert.training.plan_result import make_plan
 from keras_albert.training.plan_settings import planned_settings
+from keras_albert.training.plan_settings import to_plain
+from keras_albert.training.plan_shapes import core_shapes
+from keras_albert.training.plan_shapes import step_shape
 
 
 def plan(
@@ -37,10 +40,11 @@ def plan(
 ):
     """Says what a pretraining run needs and takes, without running it.
 
-    The step of `pretrain` on JAX is compiled for the machine, in a process of
-    its own, and the compiler's figures are reported. For TPUs this works on
-    any machine, with the extra `tpu`. Without JAX or the TPU compiler the
-    figures are estimated by formula, and say so.
+    The steps of `pretrain` on JAX, data in parallel, are compiled for the
+    machine, one for each shape among the phases, in a process of its own; the
+    compiler's figures are reported. For TPUs this works on any machine, with
+    the extra `tpu`. Without JAX or the TPU compiler the figures are estimated
+    by formula, and say so.
 
     Args:
         topology: string, optional. TPU chips, such as `"v5e:2x2"`. Without
@@ -48,33 +52,34 @@ def plan(
         compiled: bool. Whether to ask the compiler; it takes a minute or two
             for `albert_base`. Defaults to `True`.
         find_largest_batch: bool. Compile for larger batches too, until the
-            largest that fits is found; without it, it is extrapolated.
-            Defaults to `False`.
+            largest that fits is found, for each phase; without it, it is
+            extrapolated. Defaults to `False`.
         num_examples: int, optional. Examples of one epoch; without it, only
             the time of the whole run is given.
         price_per_core_hour: float, optional. In any currency.
         efficiency: float. Share of the machine's limits that will be reached;
             1 gives the shortest time possible. Defaults to `1.0`.
-        **settings: `size`, `config`, `vocabulary_size`, `recipe`, `steps`,
-            `batch_size`, `accumulate`, `sequence_length`, `optimizer`,
-            `dtype`, `unroll`, `remat`, `ema_momentum`, as in `pretrain`.
+        **settings: those of the run, as in `pretrain`: `size`, `config`,
+            `recipe`, `steps`, `batch_size`, `accumulate`, `sequence_length`,
+            `phases`, `optimizer`, `ema_momentum`, `dtype`, `unroll`, `remat`;
+            and `vocabulary_size`. Others, such as `seed`, change nothing.
 
     Returns:
         `Plan`.
 
     Raises:
-        ValueError, FileNotFoundError: Before any work, for what does not fit
-            together.
-        RuntimeError: If the compiler fails.
+        TypeError, ValueError, FileNotFoundError: Before any work, for what
+            does not fit together.
+        ChildProcessError: If the compiler fails.
 
     Example:
 
     >>> report = plan(
-    ...     size="albert_base", sequence_length=512, batch_size=128,
+    ...     size="albert_base", phases="128x512:90%,512x128:10%",
     ...     dtype="mixed_bfloat16", topology="v5e:2x2", compiled=False,
     ... )
-    >>> report.fits, report.limited_by
-    (True, 'memory')
+    >>> report.fits, [phase.limited_by for phase in report.phases]
+    (True, ['memory', 'memory'])
     """
     target = None if topology is None else parse_topology(topology)
     run = planned_settings(**settings)
@@ -82,58 +87,44 @@ def plan(
     reason = "as asked" if not compiled else _why_not_compiled(target)
     if target is not None:
         machine = topology_machine(target)
-        _check_batch(run, machine.num_cores)
-    reply = {}
+        check_batches(run, machine)
+    steps = [{}] * len(run.spans)
     if reason is None:
         reply = _ask_compiler(settings, target, find_largest_batch)
-        machine = Machine(**reply["machine"])
+        machine, steps = Machine(**reply["machine"]), reply["steps"]
     elif target is None:
         machine = local_machine(run.backbone.get("dtype"))
-    shape = _shape_on_one_core(run, machine, target)
+        check_batches(run, machine)
     return make_plan(
         run=run,
         machine=machine,
-        shape=shape,
-        costs=reply.get("costs") or estimate_costs(shape, machine.num_cores),
+        answers=_answers(run, machine, steps, on_tpu=target is not None),
         why_estimated=reason,
-        does_not_fit=reply.get("does_not_fit"),
-        compiled_largest=reply.get("largest_batch"),
         num_examples=num_examples,
         price_per_core_hour=price_per_core_hour,
         efficiency=efficiency,
     )
 
 
-def _check_batch(run, num_cores):
-    """Refuses a batch that the cores cannot share."""
-    batch_size = run.spans[0].batch_size
-    parts = num_cores * run.accumulate
-    if batch_size % parts == 0:
-        return
-    near = sorted({max(1, batch_size // parts), batch_size // parts + 1})
-    proposals = " or ".join(f"--batch-size {n * parts}" for n in near)
-    times = f" in {run.accumulate} parts" if run.accumulate > 1 else ""
-    raise ValueError(
-        f"A batch must divide among the cores. Received: {batch_size} examples "
-        f"for {num_cores} cores{times}. Take {proposals}."
-    )
-
-
-def _shape_on_one_core(run, machine, target):
-    length = run.sequence_length
-    arguments = run.backbone
-    head_dim = arguments["hidden_dim"] // arguments["num_heads"]
-    has_kernel = target is not None and fits_tpu_kernel(
-        length, arguments["num_heads"], head_dim
-    )
-    drops = arguments.get("attention_dropout", 0.0) > 0
-    return StepShape(
-        arguments,
-        max(1, run.spans[0].batch_size // run.accumulate // machine.num_cores),
-        length,
-        default_num_predictions(length),
-        keeps_scores=drops or not has_kernel,
-    )
+def _answers(run, machine, steps, on_tpu):
+    """Joins what the compiler said, perhaps nothing, with the formula."""
+    slots = optimizer_slots(run.optimizer)
+    answers = []
+    for core, step in zip(
+        core_shapes(run, machine.num_cores), steps, strict=True
+    ):
+        shape = step_shape(run, core, on_tpu)
+        costs = step.get("costs")
+        answers.append(
+            StepAnswer(
+                shape=shape,
+                costs=costs or estimate_costs(shape, machine.num_cores, slots),
+                is_compiled=costs is not None,
+                does_not_fit=step.get("does_not_fit"),
+                largest_batch=step.get("largest_batch"),
+            )
+        )
+    return answers
 
 
 def _why_not_compiled(target):
@@ -159,7 +150,7 @@ def _ask_compiler(settings, target, search):
     with tempfile.TemporaryDirectory() as folder:
         reply = Path(folder) / "reply.json"
         request = {
-            "settings": _plain(settings),
+            "settings": to_plain(settings),
             "topology": None if target is None else target.name,
             "search": search,
             "reply": str(reply),
@@ -172,18 +163,11 @@ def _ask_compiler(settings, target, search):
             text=True,
         )
         if done.returncode or not reply.is_file():
-            raise RuntimeError(_failure(done))
-        return json.loads(reply.read_text(encoding="utf-8"))
-
-
-def _plain(settings):
-    """Paths and configurations as JSON has them."""
-    config = settings.get("config")
-    if hasattr(config, "model_dump"):
-        config = config.model_dump()
-    elif config is not None and not isinstance(config, dict):
-        config = str(config)
-    return {**settings, "config": config}
+            raise ChildProcessError(_failure(done))
+        answer = json.loads(reply.read_text(encoding="utf-8"))
+    if "wrong" in answer:
+        raise ValueError(answer["wrong"])
+    return answer
 
 
 def _failure(done):

@@ -35,6 +35,8 @@ class StepShape:
         num_predictions: int. Masked positions of an example.
         keeps_scores: bool. Whether attention scores are arrays, and not
             inside a kernel. Defaults to `True`.
+        active_layers: int, optional. Layer calls of the step, where they are
+            fewer than the model's.
     """
 
     arguments: dict
@@ -42,6 +44,7 @@ class StepShape:
     sequence_length: int
     num_predictions: int
     keeps_scores: bool = True
+    active_layers: int | None = None
 
     @property
     def num_tokens(self):
@@ -52,7 +55,7 @@ class StepShape:
     def num_calls(self):
         """Layer calls, inner repetitions included."""
         repeats = self.arguments.get("num_inner_repetitions", 1)
-        return self.arguments["num_layers"] * repeats
+        return (self.active_layers or self.arguments["num_layers"]) * repeats
 
     @property
     def compute_bytes(self):
@@ -132,8 +135,29 @@ def _forward_flops(shape):
     return shape.num_calls * call, embedding + masked_lm + pooler
 
 
+def optimizer_slots(optimizer):
+    """Returns the numbers that an optimizer keeps for each weight.
+
+    Args:
+        optimizer: dict. Arguments of `make_optimizer`.
+
+    Example:
+
+    >>> optimizer_slots({"name": "lamb", "ema_momentum": 0.999})
+    3
+    """
+    averages = optimizer.get("ema_momentum") is not None
+    adds_up = optimizer.get("accumulate", 1) > 1
+    return OPTIMIZER_SLOTS + averages + adds_up
+
+
 def state_bytes(shape, slots=OPTIMIZER_SLOTS):
-    """Returns the bytes that stay from step to step: weights and optimizer."""
+    """Returns the bytes that stay from step to step: weights and optimizer.
+
+    Args:
+        shape: `StepShape`.
+        slots: int. See `optimizer_slots`. Defaults to both moments.
+    """
     return num_parameters(shape.arguments) * FLOAT32 * (1 + slots)
 
 
@@ -153,23 +177,29 @@ def temporary_bytes(shape):
     return int(gradients + kept + 2 * _vocabulary_bytes(shape))
 
 
-def traffic_bytes(shape):
-    """Estimates the bytes that a step moves between memory and processor."""
+def traffic_bytes(shape, slots=OPTIMIZER_SLOTS):
+    """Estimates the bytes that a step moves between memory and processor.
+
+    Args: as `state_bytes`.
+    """
     kept = ACTIVATION_CROSSINGS * _activation_bytes(shape)
     kept += SCORE_CROSSINGS * _attention_bytes(shape)
     recomputed = 4 / 3 if shape.arguments.get("remat") else 1
     # Read forward and backward, both moments read and written, once for the
-    # norms of clipping and once for the trust ratio.
-    weights = 10 * num_parameters(shape.arguments) * FLOAT32
+    # norms of clipping and once for the trust ratio. Averages and sums of
+    # gradients are read and written too.
+    crossings = 10 + 2 * (slots - OPTIMIZER_SLOTS)
+    weights = crossings * num_parameters(shape.arguments) * FLOAT32
     return int(recomputed * kept + weights + 4 * _vocabulary_bytes(shape))
 
 
-def estimate_costs(shape, num_cores=1):
+def estimate_costs(shape, num_cores=1, slots=OPTIMIZER_SLOTS):
     """Returns by formula what the compiler would say of a step.
 
     Args:
         shape: `StepShape` of one core.
         num_cores: int. Those that share a batch. Defaults to `1`.
+        slots: int. See `optimizer_slots`. Defaults to both moments.
 
     Returns:
         Dict with the fields of `plan_compile.CompiledStep` that a formula can
@@ -179,8 +209,8 @@ def estimate_costs(shape, num_cores=1):
     collectives = {"all-reduce": {"count": 1, "bytes": gradients}}
     return {
         "flops": step_flops(shape),
-        "bytes_accessed": traffic_bytes(shape),
-        "argument_bytes": state_bytes(shape),
+        "bytes_accessed": traffic_bytes(shape, slots),
+        "argument_bytes": state_bytes(shape, slots),
         "output_bytes": 0,
         "temporary_bytes": temporary_bytes(shape),
         "code_bytes": 0,

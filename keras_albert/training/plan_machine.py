@@ -4,6 +4,9 @@ import dataclasses
 import os
 import time
 
+from keras_albert.training import preflight
+from keras_albert.training.distribution import Distribution
+
 # What the runtime keeps for itself: v5e's compiler gives 15.75 of 16 GiB.
 TPU_USABLE = 0.98
 _REPEATS = 3
@@ -47,40 +50,68 @@ def topology_machine(topology):
     )
 
 
+class MachineCores(Distribution):
+    """The cores of a machine as `pretrain` would use them: data in parallel.
+
+    Args:
+        machine: `Machine`.
+    """
+
+    name = "data_parallel"
+
+    def __init__(self, machine):
+        self.num_replicas = machine.num_cores
+
+
+def check_batches(run, machine):
+    """Raises `ValueError` unless the cores can share the batch of each phase.
+
+    Args:
+        run: `RunSettings`.
+        machine: `Machine`.
+    """
+    preflight.check_batches(MachineCores(machine), run.spans, run.accumulate)
+
+
 def local_machine(dtype=None):
-    """Measures the device that Keras runs on, in about a second.
+    """Measures the devices that Keras runs on, in about a second.
 
     Args:
         dtype: string. The run's dtype policy; decides the matrices' type.
 
     Returns:
         `Machine` with the fastest of a few large products and copies: what
-        this device reaches at best, not what its data sheet says.
+        a device reaches at best, not what its data sheet says.
     """
-    name, num_cores, memory = _local_device()
+    name, num_cores, memory, share = _local_device()
     return Machine(
         name=name,
         num_cores=num_cores,
-        peak_flops=_matrix_flops(_matrix_dtype(dtype)),
+        peak_flops=share * _matrix_flops(_matrix_dtype(dtype)),
         memory_bytes=memory,
-        memory_bandwidth=_copy_bandwidth(),
+        memory_bandwidth=share * _copy_bandwidth(),
         link_bandwidth=0.0,
         source="measured here",
     )
 
 
 def _local_device():
+    """Name, number and memory of the devices; the share of one in a measure."""
     import keras
 
+    count = 1
     if keras.backend.backend() == "jax":
         import jax
 
         devices = jax.local_devices()
+        count = len(devices)
         limit = (devices[0].memory_stats() or {}).get("bytes_limit")
         if limit:
-            return devices[0].device_kind, len(devices), float(limit)
+            return devices[0].device_kind, count, float(limit), 1.0
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return f"CPU with {os.cpu_count()} threads", 1, float(pages)
+    # Devices that JAX makes of one processor share all that it has.
+    name = f"CPU with {os.cpu_count()} threads"
+    return name, count, pages / count, 1 / count
 
 
 def _matrix_dtype(dtype):

@@ -3,10 +3,6 @@ import re
 
 import pytest
 
-from keras_albert.cli.plan import binary
-from keras_albert.cli.plan import si
-from keras_albert.cli.plan import time
-
 BASE = (
     "plan",
     "--size",
@@ -28,14 +24,14 @@ def test_a_plan_is_printed(run_command):
 
     assert result.exit_code == 0, result.output
     text = " ".join(result.output.split())
-    assert "v5e:2x2 (4 cores)" in text
+    assert "v5e:2x2, 4 cores" in text
     assert "11,813,810" in text
-    assert "32 examples on a core at a time" in text
-    assert "all-reduce 1 a step, 47.3 MB together" in text
+    assert "at once on a core 32 " in text
+    assert "all-reduce 47.3 MB" in text
     assert "Estimated by formula" in text
     # An epoch is 100 updates; 4 cores at 1 a second each.
-    update = float(re.search(r"update takes ([\d.]+) ms", text).group(1))
-    price = float(re.search(r"epoch .*costs ([\d.]+)", text).group(1))
+    update = float(re.search(r"an update ([\d.]+) ms", text).group(1))
+    price = float(re.search(r"its price ([\d.]+)", text).group(1))
     assert price == pytest.approx(100 * update / 1000 * 4, rel=0.01)
 
 
@@ -46,8 +42,9 @@ def test_json_has_all_figures(run_command):
 
     read = json.loads(result.stdout)
     assert read["machine"]["name"] == "v5e:1x1"
-    assert read["method"] == "estimated"
-    assert read["memory"]["total"] > read["memory"]["state"]
+    (phase,) = read["phases"]
+    assert phase["method"] == "estimated"
+    assert phase["memory"]["total"] > phase["memory"]["state"]
 
 
 def test_what_does_not_fit_ends_with_1(run_command):
@@ -61,27 +58,41 @@ def test_a_wrong_line_is_explained(run_command):
     result = run_command(*BASE, "--batch-size", 30, "--topology", "v5e:2x2")
 
     assert result.exit_code == 1
-    assert "--batch-size 28 or --batch-size 32" in result.output
+    assert "Take a batch size of 28 or 32" in result.output
 
 
-@pytest.mark.parametrize(
-    "value, text",
-    [
-        (0.00035, "350 µs"),
-        (0.0551, "55.1 ms"),
-        (90, "90 s"),
-        (600, "10 min"),
-        (93784, "26.1 h"),
-        (864000, "10.0 days"),
-    ],
-)
-def test_times(value, text):
-    assert time(value) == text
+def test_phases_and_averages_are_taken_as_pretrain_takes_them(run_command):
+    line = (
+        *("plan", "--size", "albert_base", "--no-compile", "--json"),
+        *("--topology", "v5e:1x1", "--steps", 100),
+        *("--phases", "128x32@6:90%,512x8:10%"),
+    )
+    usual = json.loads(run_command(*line).stdout)
+    averaged = json.loads(run_command(*line, "--ema-momentum", 0.999).stdout)
+
+    assert [phase["steps"] for phase in usual["phases"]] == [90, 10]
+    assert [phase["num_layers"] for phase in usual["phases"]] == [6, 12]
+    more = (
+        averaged["phases"][0]["memory"]["state"]
+        - usual["phases"][0]["memory"]["state"]
+    )
+    assert more == 4 * usual["num_parameters"]
 
 
-def test_sizes():
-    assert si(9.4e12, "FLOP") == "9.4 TFLOP"
-    assert si(12, "B") == "12 B"
-    assert si(5e21, "B") == "5e+06 PB"
-    assert binary(3 * 2**29) == "1.50 GiB"
-    assert binary(2**19) == "0.5 MiB"
+def test_wrong_phases_are_explained_as_by_pretrain(run_command):
+    result = run_command(*BASE, "--phases", "128x8")
+
+    assert result.exit_code == 1
+    assert "LENGTH[xBATCH][@LAYERS]:SHARE%" in result.output
+
+
+def test_a_compiler_that_fails_is_told_in_one_line(run_command, monkeypatch):
+    pytest.importorskip("jax")
+    monkeypatch.setenv("JAX_PLATFORMS", "no_such_platform")
+    line = (arg for arg in BASE if arg != "--no-compile")
+
+    result = run_command(*line, "--steps", 3)
+
+    assert result.exit_code == 1
+    assert "The compiler's process failed" in result.output
+    assert "--no-compile" in result.output

@@ -1,54 +1,70 @@
 """The process itself is started by the tests of `plan`."""
 
+import json
+
 import keras
 import pytest
 
-from keras_albert.training.plan_estimate import StepShape
-from keras_albert.training.plan_estimate import step_flops
+from keras_albert.training.plan_machine import Machine
+from keras_albert.training.plan_settings import to_plain
 
 pytestmark = pytest.mark.every_backend
 
-CONFIG = {
-    "num_layers": 6,
-    "num_heads": 2,
-    "embedding_dim": 64,
-    "hidden_dim": 128,
-    "intermediate_dim": 512,
-    "max_sequence_length": 64,
-    "vocabulary_size": 500,
-}
+
+@pytest.fixture(scope="module", autouse=True)
+def _jax():
+    if keras.backend.backend() != "jax":
+        pytest.skip("the process runs on JAX")
 
 
 @pytest.fixture(scope="module")
-def reply():
-    if keras.backend.backend() != "jax":
-        pytest.skip("the process runs on JAX")
-    from keras_albert.training.plan_child import answer
-
-    settings = {
-        "config": CONFIG,
-        "batch_size": 16,
+def settings(tiny_config):
+    return {
+        "config": {**tiny_config, "num_layers": 1, "vocabulary_size": 20},
+        "batch_size": 6,
         "accumulate": 2,
-        "sequence_length": 64,
-        "unroll": False,
+        "sequence_length": 16,
         "steps": 3,
     }
-    return answer({"settings": settings, "topology": None, "search": False})
 
 
-def test_the_reply_has_machine_and_costs(reply):
+def request_for(settings, search=False):
+    request = {
+        "settings": to_plain(settings),
+        "topology": None,
+        "search": search,
+    }
+    return json.loads(json.dumps(request))
+
+
+def test_the_reply_has_machine_and_costs(settings):
+    from keras_albert.training.plan_child import answer
+
+    reply = json.loads(json.dumps(answer(request_for(settings))))
+
     assert reply["machine"]["source"] == "measured here"
-    assert reply["largest_batch"] is None
-    costs = reply["costs"]
-    assert costs["argument_bytes"] > costs["output_bytes"] >= 0
+    (step,) = reply["steps"]
+    assert step["largest_batch"] is step["does_not_fit"] is None
+    costs = step["costs"]
+    # Half of the batch, int32 and float32: four rows of tokens, three of
+    # predictions, and two numbers for the order.
+    batch = 4 * 3 * (3 * 16 + 3 + 2 * 3 + 2)
+    state = costs["argument_bytes"] - batch
+    # Weights, both moments and the sum of the gradients; metrics and counts.
+    from keras_albert.training.plan_estimate import num_parameters
+
+    arguments = {**settings["config"]}
+    assert 0 <= state - 16 * num_parameters(arguments) < 2000
     assert costs["temporary_bytes"] > 0
     assert costs["seconds"] > 0
 
 
-def test_all_rounds_of_a_loop_are_counted(reply):
-    # A batch of sixteen in two parts.
-    shape = StepShape(CONFIG, 8, 64, num_predictions=10)
-    flops = reply["costs"]["flops"]
+def test_a_batch_that_the_devices_cannot_share_is_told(settings, monkeypatch):
+    from keras_albert.training import plan_child
 
-    # The body alone would be a sixth.
-    assert 0.85 * flops < step_flops(shape) <= flops
+    four = Machine("four", 4, 1e9, 1e9, 1e9, 1e9, "made up")
+    monkeypatch.setattr(plan_child, "_machine", lambda *_: (four, []))
+
+    reply = plan_child.answer(request_for(settings))
+
+    assert "4 devices times accumulate=2" in reply["wrong"]

@@ -2,8 +2,10 @@ import pytest
 
 from keras_albert.models.sizes import backbone_arguments
 from keras_albert.training.plan_estimate import StepShape
+from keras_albert.training.plan_estimate import estimate_costs
 from keras_albert.training.plan_estimate import largest_batch
 from keras_albert.training.plan_estimate import num_parameters
+from keras_albert.training.plan_estimate import optimizer_slots
 from keras_albert.training.plan_estimate import state_bytes
 from keras_albert.training.plan_estimate import step_flops
 from keras_albert.training.plan_estimate import temporary_bytes
@@ -72,6 +74,42 @@ def test_depth_costs_arithmetic_and_no_weights():
         == 3 * 4 * num_parameters(TINY)
     )
     assert step_flops(deeper) > 1.5 * step_flops(shape)
+
+
+def test_a_shallow_phase_keeps_the_weights_of_the_whole_model():
+    arguments = {**TINY, "sharing": "none"}
+    whole = StepShape(arguments, 3, 5, 2)
+    shallow = StepShape(arguments, 3, 5, 2, active_layers=1)
+    one_layer = StepShape({**TINY, "num_layers": 1}, 3, 5, 2)
+
+    assert state_bytes(shallow) == state_bytes(whole)
+    assert step_flops(shallow) == step_flops(one_layer)
+
+
+@pytest.mark.parametrize("name", ["adamw", "lamb"])
+@pytest.mark.parametrize("accumulate", [1, 2])
+@pytest.mark.parametrize("ema_momentum", [None, 0.99])
+def test_the_state_is_that_of_the_optimizer(name, accumulate, ema_momentum):
+    import keras
+
+    from keras_albert.training.recipes import make_optimizer
+
+    settings = {"accumulate": accumulate, "ema_momentum": ema_momentum}
+    weight = keras.Variable([[1.0, 2.0, 3.0]])
+    optimizer = make_optimizer(name, 0.1, steps=10, **settings)
+    optimizer.build([weight])
+    kept = [v for v in optimizer.variables if v.shape == weight.shape]
+
+    assert optimizer_slots({"name": name, **settings}) == len(kept)
+
+
+def test_what_an_optimizer_keeps_costs_memory_and_traffic():
+    shape = StepShape(TINY, 3, 5, 2)
+    weights = 4 * num_parameters(TINY)
+    usual, more = estimate_costs(shape), estimate_costs(shape, slots=4)
+
+    assert more["argument_bytes"] - usual["argument_bytes"] == 2 * weights
+    assert more["bytes_accessed"] - usual["bytes_accessed"] == 4 * weights
 
 
 def test_recomputing_trades_arithmetic_for_memory():

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from keras_albert.training.plan_chips import parse_topology
+from keras_albert.training.plan_machine import check_batches
 from keras_albert.training.plan_machine import local_machine
 from keras_albert.training.plan_machine import topology_machine
+from keras_albert.training.plan_settings import planned_settings
 
 
 def test_a_chip_with_two_cores_is_halved():
@@ -22,6 +24,15 @@ def test_one_chip_is_one_core():
     machine = topology_machine(parse_topology("v5e:1x1"))
 
     assert (machine.num_cores, machine.peak_flops) == (1, 197e12)
+
+
+def test_every_batch_is_shared_among_all_cores():
+    machine = topology_machine(parse_topology("v5e:2x2"))
+    run = planned_settings(phases="128x8:50%,128x10:50%", steps=10)
+
+    with pytest.raises(ValueError, match="batch of 10 .* size of 8 or 12"):
+        check_batches(run, machine)
+    check_batches(planned_settings(batch_size=8, steps=10), machine)
 
 
 def test_this_machine_is_measured():
