@@ -87,7 +87,8 @@ def rows(made, phase):
         yield f"  {kind}", si(sent, "B")
     yield "shortest time", time(max(phase.seconds.values()))
     for name, seconds in phase.seconds.items():
-        yield f"  for {name}", time(seconds)
+        if any(each.seconds[name] for each in made.phases):
+            yield f"  for {name}", time(seconds)
     yield "an update", time(phase.update_seconds)
     yield "all updates", time(phase.run_seconds)
     if phase.run_price is not None:
@@ -128,8 +129,7 @@ def verdict(made):
     price = "" if made.run_price is None else f" for {money(made.run_price)}"
     yield (
         f"The whole run: {show.number(made.steps)} updates in "
-        f"{time(made.run_seconds)}{price}. {pace(made)} Times are the shortest "
-        "possible; real steps take longer."
+        f"{time(made.run_seconds)}{price}. {pace(made)} {truth(made)}"
     )
 
 
@@ -161,6 +161,14 @@ def pace(made):
         return f"The pace is set by {limits[0]}."
     told = (f"in phase {i + 1} by {limit}" for i, limit in enumerate(limits))
     return f"The pace is set {', '.join(told)}."
+
+
+def truth(made):
+    """What times are to be believed."""
+    if made.efficiency < 1:
+        share = f"{100 * made.efficiency:.3g} %"
+        return f"Times are at {share} of what the machine can do."
+    return "Times are the shortest possible; real steps take longer."
 
 
 def money(amount):

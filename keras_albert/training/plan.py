@@ -84,6 +84,12 @@ def plan(
     target = None if topology is None else parse_topology(topology)
     run = planned_settings(**settings)
     _check_numbers(num_examples, price_per_core_hour, efficiency)
+    if find_largest_batch and not compiled:
+        raise ValueError(
+            "The largest batch is found by compiling. Received: "
+            "find_largest_batch=True, compiled=False. Leave one of them out; "
+            "a plan by formula has the largest batch by formula."
+        )
     reason = "as asked" if not compiled else _why_not_compiled(target)
     if target is not None:
         machine = topology_machine(target)

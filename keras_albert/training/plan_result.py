@@ -76,6 +76,7 @@ class Plan:
         why_estimated: string or `None`. Why nothing was compiled.
         num_parameters: int. Weights, heads included.
         steps, accumulate: ints, of the run.
+        efficiency: float. Share of the machine's limits that times are for.
         phases: tuple of `PhasePlan`; one for a run without phases.
         fits: bool. Whether every phase fits into a core's memory.
         tightest_phase: int. Index of the phase that needs the most memory.
@@ -89,6 +90,7 @@ class Plan:
     num_parameters: int
     steps: int
     accumulate: int
+    efficiency: float
     phases: tuple
     fits: bool
     tightest_phase: int
@@ -157,6 +159,7 @@ def make_plan(
         num_parameters=num_parameters(run.backbone),
         steps=run.steps,
         accumulate=run.accumulate,
+        efficiency=efficiency,
         phases=phases,
         fits=all(phase.fits for phase in phases),
         tightest_phase=max(

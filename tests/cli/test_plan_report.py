@@ -1,3 +1,4 @@
+import dataclasses
 import io
 
 import pytest
@@ -57,6 +58,14 @@ def test_the_verdict_names_phases(four_phases):
     assert f"for {four_phases.run_price:,.2f}." in text
 
 
+def test_times_are_called_what_they_are(four_phases):
+    half = dataclasses.replace(four_phases, efficiency=0.5)
+
+    assert "Times are the shortest possible" in printed(four_phases)
+    assert "Times are at 50 % of what the machine can do" in printed(half)
+    assert "shortest possible" not in printed(half)
+
+
 def test_more_phases_make_more_tables():
     made = plan(
         size="albert_base",
@@ -86,6 +95,8 @@ def test_one_phase_needs_no_number():
     text = printed(made)
     assert "phase" not in text.lower()
     assert "layer calls" not in text
+    # One core has nobody to talk to.
+    assert "network" not in text
     assert "lamb, mixed_bfloat16, averaged weights, remat, batches in 2" in text
     # Only what is not done yet is advised.
     advice = text[text.index("It does not fit") :].splitlines()[0]

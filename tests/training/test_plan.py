@@ -156,6 +156,7 @@ def test_what_does_not_fit_is_said():
         ({"num_examples": 0}, "num_examples"),
         ({"price_per_core_hour": -1}, "price_per_core_hour"),
         ({"efficiency": 1.5}, "efficiency"),
+        ({"find_largest_batch": True, "compiled": False}, "by compiling"),
         ({"size": "albert_base"}, "Both"),
         ({"phases": "16:50%,64:50%"}, "positions"),
     ],

@@ -5,6 +5,7 @@ import json
 import keras
 import pytest
 
+from keras_albert.training.plan_estimate import num_parameters
 from keras_albert.training.plan_machine import Machine
 from keras_albert.training.plan_settings import to_plain
 
@@ -51,10 +52,7 @@ def test_the_reply_has_machine_and_costs(settings):
     batch = 4 * 3 * (3 * 16 + 3 + 2 * 3 + 2)
     state = costs["argument_bytes"] - batch
     # Weights, both moments and the sum of the gradients; metrics and counts.
-    from keras_albert.training.plan_estimate import num_parameters
-
-    arguments = {**settings["config"]}
-    assert 0 <= state - 16 * num_parameters(arguments) < 2000
+    assert 0 <= state - 16 * num_parameters(settings["config"]) < 2000
     assert costs["temporary_bytes"] > 0
     assert costs["seconds"] > 0
 
