@@ -111,7 +111,10 @@ def verdict(made):
     for index, phase in enumerate(made.phases):
         name = f"Phase {index + 1}" if several else "It"
         if phase.does_not_fit:
-            yield f"{name} is refused by the compiler: {phase.does_not_fit}"
+            yield (
+                f"{name} is refused by the compiler, so that these figures of "
+                f"it are by formula: {phase.does_not_fit}"
+            )
         if not phase.fits:
             yield f"{name} does not fit into {capacity}. {advice(made, phase)}"
     if several:

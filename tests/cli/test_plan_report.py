@@ -58,6 +58,18 @@ def test_the_verdict_names_phases(four_phases):
     assert f"for {four_phases.run_price:,.2f}." in text
 
 
+def test_a_refusal_is_quoted_and_its_figures_called_estimates(four_phases):
+    *others, last = four_phases.phases
+    refused = dataclasses.replace(last, does_not_fit="17.41G exceed 15.75G.")
+    made = dataclasses.replace(four_phases, phases=(*others, refused))
+
+    text = printed(made)
+    assert (
+        "Phase 4 is refused by the compiler, so that these figures of it are "
+        "by formula: 17.41G exceed 15.75G."
+    ) in text
+
+
 def test_times_are_called_what_they_are(four_phases):
     half = dataclasses.replace(four_phases, efficiency=0.5)
 
