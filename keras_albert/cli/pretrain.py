@@ -370,7 +370,8 @@ def pretrain(
             tensorboard=tensorboard,
             progress=progress,
         )
-    report(result, show.console())
+    if result.is_chief:
+        report(result, show.console())
 
 
 def report(result, console):

@@ -6,6 +6,8 @@
   with its slots and iteration.
 - On several machines, `fit` fails under TensorFlow and `predict` under JAX;
   ours work.
+- In float16 on several devices of TensorFlow, a gradient that overflows on one
+  may go into the weights; ours skips the step.
 """
 
 import contextlib
@@ -13,11 +15,21 @@ import contextlib
 import keras
 
 from keras_albert.models.foreign_presets import FromForeignPreset
+from keras_albert.models.loss_scale import scale_together
 from keras_albert.models.own_rows import on_every_process
 
 
 class AlbertTask(FromForeignPreset):
     """Mixin before a keras-hub `Task`: presets without, `.keras` with slots."""
+
+    def compile(self, *args, **kwargs):
+        """Configures training; see the class.
+
+        Args:
+            *args, **kwargs: as `keras.Model.compile`.
+        """
+        super().compile(*args, **kwargs)
+        self.optimizer = scale_together(self.optimizer)
 
     def save_to_preset(self, preset_dir, **kwargs):
         """Saves configuration, weights and tokenizer, never the optimizer.

@@ -39,15 +39,20 @@ def averaged_weights(model):
     optimizer = inner_optimizer(model.optimizer)
     averages = getattr(optimizer, "_model_variables_moving_average", None)
     # Before the first update the average is nothing but zeros.
-    if not averages or not int(optimizer._iterations):
+    if not averages or not ops.convert_to_numpy(optimizer._iterations):
         yield
         return
     variables = optimizer._trainable_variables
-    last = [ops.convert_to_numpy(variable) for variable in variables]
+    # Copies stay where the weights lie, which may be devices of others.
+    last = [_copy(variable) for variable in variables]
     for variable, average in zip(variables, averages, strict=True):
-        variable.assign(ops.convert_to_numpy(average))
+        variable.assign(_copy(average))
     try:
         yield
     finally:
         for variable, value in zip(variables, last, strict=True):
             variable.assign(value)
+
+
+def _copy(variable):
+    return ops.copy(ops.stop_gradient(ops.convert_to_tensor(variable)))

@@ -144,7 +144,8 @@ class HistoryRecorder(StepCallback):
         record.update(
             {k: float(v) for k, v in logs.items() if not is_step_value(k)}
         )
-        record["learning_rate"] = float(self.model.optimizer.learning_rate)
+        rate = self.model.optimizer.learning_rate
+        record["learning_rate"] = float(keras.ops.convert_to_numpy(rate))
         record["seconds"] = round(time.monotonic() - self._began, 1)
         self.history.append(record)
         if self.on_record is not None:
@@ -168,6 +169,8 @@ class Checkpoints(StepCallback):
         start_step: int. Defaults to 0.
         whole_weights: function of the model that returns a context manager,
             in which this process has all weights. Defaults to one device's.
+        shown_folder: path, optional. Where the user finds the states, if this
+            process writes to a folder that is forgotten.
     """
 
     def __init__(
@@ -178,9 +181,11 @@ class Checkpoints(StepCallback):
         monitor="val_loss",
         start_step=0,
         whole_weights=contextlib.nullcontext,
+        shown_folder=None,
     ):
         super().__init__(start_step)
         self.folder = Path(folder)
+        self.shown_folder = Path(shown_folder or folder)
         self.history = history
         self.every = every
         self.monitor = monitor
@@ -199,7 +204,7 @@ class Checkpoints(StepCallback):
         """Saves the present state and removes what is no longer wanted.
 
         Returns:
-            The path written to.
+            The path where the user finds it.
         """
         with self.whole_weights(self.model):
             path = save_state(self.model, self.folder, self.step, self._check)
@@ -207,7 +212,7 @@ class Checkpoints(StepCallback):
         for other in self.folder.glob("step-*.weights.h5"):
             if other.name not in wanted:
                 remove_state(other)
-        return path
+        return self.shown_folder / path.name
 
     def _check(self):
         for variable in self.model.variables:
@@ -215,7 +220,7 @@ class Checkpoints(StepCallback):
                 raise TrainingDiverged(
                     f"The weight {variable.path} is not finite",
                     self.step,
-                    last_state(self.folder)[1],
+                    last_state(self.shown_folder)[1],
                 )
 
     def _best_step(self):

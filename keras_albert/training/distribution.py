@@ -15,6 +15,7 @@ Keras on PyTorch trains on one device.
 import contextlib
 import json
 import os
+import re
 
 import keras
 
@@ -41,6 +42,7 @@ TORCH = (
 )
 # Between two steps in which processes ask each other whether to stop.
 AGREEMENT_STEPS = 10
+_CAUSE = re.compile("abort|gloo|unavailable|connection|deadline", re.IGNORECASE)
 PROCESSES_VARIABLE = "KERAS_DISTRIBUTION_NUM_PROCESSES"
 
 
@@ -105,7 +107,28 @@ class Distribution:
         Args:
             value: int.
         """
-        return [value]
+        return [values[0] for values in self._gather_all([value])]
+
+    def gather_texts(self, text):
+        """Returns the texts that all processes pass here, in their order.
+
+        Every process must call it, or the others wait.
+
+        Args:
+            text: string.
+        """
+        content = text.encode()
+        lengths = self.gather(len(content))
+        longest = max(lengths)
+        rows = self._gather_all([*content, *[0] * (longest - len(content))])
+        return [
+            bytes(row[:length]).decode()
+            for row, length in zip(rows, lengths, strict=True)
+        ]
+
+    def _gather_all(self, values):
+        """Returns the equally long lists of integers of all processes."""
+        return [values]
 
     def agree(self, flag, step=0):
         """Returns whether any process raises a flag, the same in all.
@@ -132,11 +155,38 @@ class Distribution:
         """
         return contextlib.nullcontext()
 
+    @contextlib.contextmanager
+    def watch_processes(self):
+        """Holds while all processes compute; says so if one has died.
+
+        Raises:
+            ConnectionResetError: in place of what the engine says.
+        """
+        try:
+            yield
+        except Exception as error:
+            if self.num_processes == 1 or not self._is_lost_process(error):
+                raise
+            self._leave()
+            raise ConnectionResetError(
+                "Another process of the run has ended; its own output says "
+                "why. Start all of them again with the same commands, which go "
+                f"on from the last state. The engine says: {_cause(error)}"
+            ) from error
+
+    def _is_lost_process(self, error):
+        """Whether the engine means that it reaches another process no more."""
+        return False
+
+    def _leave(self):
+        """Leaves processes that do not answer, so that this one can end."""
+
     def __str__(self):
+        devices = self.num_replicas * self.model_shards
         if self.num_processes == 1:
-            return f"{self.name} on {self.num_replicas} device(s)"
+            return f"{self.name} on {devices} device(s)"
         return (
-            f"{self.name} on {self.num_replicas} devices of "
+            f"{self.name} on {devices} devices of "
             f"{self.num_processes} processes"
         )
 
@@ -180,6 +230,12 @@ def distribute(name="auto", *, model_shards=None):
         KERAS_DISTRIBUTION_NUM_PROCESSES=auto KERAS_BACKEND=jax \\
         keras-albert pretrain --distribution data_parallel …'
     ```
+
+    Of several processes, process 0 writes the run and shows it. Ctrl-C or
+    SIGTERM in one saves and stops all. If one is killed, the others end with an
+    error as soon as the engine notices: on TensorFlow within a minute. JAX
+    notices at once where a connection breaks, else it aborts the others itself
+    after 100 seconds. The same commands go on from the last state.
 
     Args:
         name: string. One of `NAMES`. `"auto"` takes the environment's cluster,
@@ -241,6 +297,13 @@ def check_name(name):
         f"distribution={name!r} needs KERAS_BACKEND={needed}; the backend is "
         f"{backend}. Change it, or take one of {', '.join(fitting)}."
     )
+
+
+def _cause(error):
+    """Returns the line of an engine's long error that says what happened."""
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    told = [line for line in lines if _CAUSE.search(line)]
+    return (told or lines or [type(error).__name__])[0].strip()
 
 
 def cluster_workers():

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 
 import keras
 
@@ -10,6 +11,9 @@ from keras_albert.training.distribution import Distribution
 from keras_albert.training.layout_map import DATA_AXIS
 from keras_albert.training.layout_map import MODEL_AXIS
 from keras_albert.training.layout_map import AlbertModelParallel
+
+# Kept, since what JAX no longer holds would be shut down.
+_LEFT = []
 
 
 def open_mesh(name, model_shards=None):
@@ -59,14 +63,29 @@ class MeshDistribution(Distribution):
         with self.distribution.scope():
             yield
 
-    def gather(self, value):
+    def _gather_all(self, values):
         if self.num_processes == 1:
-            return [value]
+            return [values]
         import numpy as np
         from jax.experimental import multihost_utils
 
-        values = multihost_utils.process_allgather(np.int32([value]))
-        return values.ravel().tolist()
+        rows = multihost_utils.process_allgather(np.int32(values))
+        return rows.reshape(self.num_processes, -1).tolist()
+
+    def _is_lost_process(self, error):
+        import jax
+
+        return isinstance(error, jax.errors.JaxRuntimeError) and bool(
+            re.search(r"Gloo|UNAVAILABLE|heartbeat|DEADLINE", str(error))
+        )
+
+    def _leave(self):
+        from jax._src import distributed
+
+        # At its end, JAX would wait for all processes and then abort.
+        state = distributed.global_state
+        _LEFT.extend([state.service, state.client])
+        state.client = state.service = None
 
     @contextlib.contextmanager
     def whole_weights(self, model):

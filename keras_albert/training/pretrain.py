@@ -16,9 +16,11 @@ from keras_albert.training.run_loop import save_model
 from keras_albert.training.run_loop import train
 from keras_albert.training.run_model import make_run_model
 from keras_albert.training.run_processes import check_devices
+from keras_albert.training.run_processes import check_same_settings
 from keras_albert.training.run_processes import check_same_start
 from keras_albert.training.run_processes import claim_together
 from keras_albert.training.run_processes import own_folder
+from keras_albert.training.run_processes import ready_together
 from keras_albert.training.run_reports import make_callbacks
 from keras_albert.training.run_reports import show_recipe
 from keras_albert.training.run_settings import resolve_settings
@@ -160,76 +162,94 @@ def pretrain(
     Raises:
         ValueError, TypeError, FileNotFoundError, FileExistsError: before any
             work, for what does not fit together.
+        ConnectionAbortedError: if another process of the run cannot start.
+        ConnectionResetError: if another process of the run dies.
     """
     began = time.monotonic()
     # TensorFlow connects workers before its first operation only.
     distribution = distribute(distribution, model_shards=model_shards)
-    sources = choose_sources(
-        corpus=corpus,
-        tokenizer=tokenizer,
-        data=data,
-        evaluation_corpus=evaluation_corpus,
-        evaluation_data=evaluation_data,
-        held_out_share=held_out_share,
-        word_segmenter=word_segmenter,
-    )
-    settings = resolve_settings(
-        sources,
-        recipe=recipe,
-        steps=steps,
-        size=size,
-        config=config,
-        batch_size=batch_size,
-        accumulate=accumulate,
-        sequence_length=sequence_length,
-        phases=phases,
-        optimizer=optimizer,
-        learning_rate=learning_rate,
-        warmup_steps=warmup_steps,
-        weight_decay=weight_decay,
-        clip_norm=clip_norm,
-        ema_momentum=ema_momentum,
-        dtype=dtype,
-        unroll=unroll,
-        remat=remat,
-        objective=objective,
-        sentence_order_weight=sentence_order_weight,
-        seed=seed,
-        evaluation_every=evaluation_every,
-        evaluation_passes=evaluation_passes,
-        checkpoint_every=checkpoint_every,
-        jit_compile=jit_compile,
-        tensorboard=tensorboard,
-    )
-    described = {**settings.describe(), **sources.describe()}
-    check_devices(
-        distribution,
-        settings,
-        output,
-        read=[
-            *(described["corpus"] or ()),
-            *(described["evaluation_corpus"] or ()),
-        ],
-    )
-    sources.read()
-    check_run_folder(output, described)
-    run_data = sources.load(progress)
-    # Made before the first step: what is wrong with the text is said here.
-    evaluation = RunEvaluation(run_data, settings.spans)
+    if progress is not None:
+        progress = _own_progress(progress, distribution)
+    with ready_together(distribution):
+        sources = choose_sources(
+            corpus=corpus,
+            tokenizer=tokenizer,
+            data=data,
+            evaluation_corpus=evaluation_corpus,
+            evaluation_data=evaluation_data,
+            held_out_share=held_out_share,
+            word_segmenter=word_segmenter,
+        )
+        settings = resolve_settings(
+            sources,
+            recipe=recipe,
+            steps=steps,
+            size=size,
+            config=config,
+            batch_size=batch_size,
+            accumulate=accumulate,
+            sequence_length=sequence_length,
+            phases=phases,
+            optimizer=optimizer,
+            learning_rate=learning_rate,
+            warmup_steps=warmup_steps,
+            weight_decay=weight_decay,
+            clip_norm=clip_norm,
+            ema_momentum=ema_momentum,
+            dtype=dtype,
+            unroll=unroll,
+            remat=remat,
+            objective=objective,
+            sentence_order_weight=sentence_order_weight,
+            seed=seed,
+            evaluation_every=evaluation_every,
+            evaluation_passes=evaluation_passes,
+            checkpoint_every=checkpoint_every,
+            jit_compile=jit_compile,
+            tensorboard=tensorboard,
+        )
+        described = {**settings.describe(), **sources.describe()}
+    check_same_settings(distribution, described)
+    with ready_together(distribution):
+        check_devices(
+            distribution,
+            settings,
+            output,
+            read=[
+                *(described["corpus"] or ()),
+                *(described["evaluation_corpus"] or ()),
+            ],
+        )
+        sources.read()
+        check_run_folder(output, described)
+        run_data = sources.load(progress)
+        # Made before the first step: what is wrong with the text is said here.
+        evaluation = RunEvaluation(run_data, settings.spans)
     # Claimed only now: a corpus that will not do leaves no folder behind.
     folder = claim_together(distribution, output, described)
 
     if progress is not None:
         show_recipe(settings.recipe, progress.console)
 
-    with distribution.scope(), own_folder(distribution, folder) as own:
+    with (
+        distribution.watch_processes(),
+        distribution.scope(),
+        own_folder(distribution, folder) as own,
+    ):
         model = make_run_model(settings, run_data.tokenizer)
         record = restore_run(model, folder, tidies=distribution.is_chief)
         is_done = record.start_step >= settings.steps and folder.preset.is_dir()
         check_same_start(distribution, record.start_step)
         clock = WaitClock()
         made = make_callbacks(
-            settings, evaluation, own, record, progress, clock, distribution
+            settings,
+            evaluation,
+            own,
+            record,
+            progress,
+            clock,
+            distribution,
+            folder.checkpoints,
         )
         train(
             model,
@@ -242,8 +262,7 @@ def pretrain(
             distribution,
         )
         if not is_done:
-            with distribution.whole_weights(model):
-                save_model(model, own)
+            save_model(model, own, distribution)
         # Whoever returns may rely on what the chief wrote.
         distribution.gather(0)
     return PretrainResult(
@@ -263,4 +282,18 @@ def pretrain(
         recipe=settings.recipe,
         alarms=record.alarms,
         seconds=time.monotonic() - began,
+        is_chief=distribution.is_chief,
     )
+
+
+def _own_progress(progress, distribution):
+    """Returns the progress that this process shows: of several, one does."""
+    if distribution.is_chief:
+        return progress
+    progress.console.print(
+        f"Process {distribution.process_index} of "
+        f"{distribution.num_processes}; process 0 shows and writes the run.",
+        style="dim",
+        highlight=False,
+    )
+    return None

@@ -30,6 +30,8 @@ class PretrainResult:
         recipe: `published_recipe.Recipe`. What was derived, and why.
         alarms: list of `watchdog.Alarm`, of this call and of earlier ones.
         seconds: float. Wall time of this call.
+        is_chief: bool. Whether this process wrote the files; of several
+            processes one does.
     """
 
     history: list
@@ -48,6 +50,7 @@ class PretrainResult:
     recipe: Recipe
     alarms: list
     seconds: float
+    is_chief: bool = True
 
     @property
     def final(self):

@@ -97,7 +97,7 @@ def train(
             if settings.accumulate > 1:
                 # One part, for the losses of parts need divided weights.
                 held_out = split_batches(held_out, 1)
-            held_out = distribution.own_rows(held_out)
+            held_out = distribution.own_rows(untuned(held_out))
             set_active_layers(
                 model, span.num_layers or model.backbone.num_layers
             )
@@ -121,13 +121,39 @@ def train(
                 callback.close()
 
 
-def save_model(model, folder):
-    """Writes the preset of a finished run, of the average if there is one."""
+def save_model(model, folder, distribution=None):
+    """Writes the preset of a finished run, of the average if there is one.
+
+    Args:
+        model: `AlbertPretrainer`.
+        folder: `RunFolder`.
+        distribution: `Distribution`, whose processes all make this call.
+            Defaults to one device.
+    """
+    distribution = distribution or Distribution()
+    # The average may be split like the weights it takes the place of.
     with (
         averaged_weights(model),
+        distribution.whole_weights(model),
         replace_atomically(folder.preset) as temporary,
     ):
         model.save_to_preset(str(temporary))
+
+
+def untuned(dataset):
+    """Returns a dataset that ends at once.
+
+    TensorFlow 2.21's tuning, told to end, may sleep on for up to a minute, and
+    `fit` waits for it; of several processes, all do.
+
+    Args:
+        dataset: `tf.data.Dataset`, whose parallel calls are counted.
+    """
+    import tensorflow as tf
+
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return dataset.with_options(options)
 
 
 def intervals(start_step, steps, every):
@@ -164,12 +190,14 @@ def _history_until(path, step):
 
 def _batches(data, parts, clock, distribution, span, step):
     if parts == 1:
-        dataset = data.batches(
-            span, step, distribution.worker_index, distribution.num_workers
+        dataset = untuned(
+            data.batches(
+                span, step, distribution.worker_index, distribution.num_workers
+            )
         )
         return dataset if clock is None else clock.watch(dataset)
     # Whole batches: their weights are divided by the sum over all workers.
-    dataset = data.batches(span, step)
+    dataset = untuned(data.batches(span, step))
     if clock is not None:
         dataset = clock.watch(dataset)
     return distribution.own_rows(split_batches(dataset, parts))

@@ -5,6 +5,7 @@ together. What the others write goes to a folder that is forgotten.
 """
 
 import contextlib
+import json
 import tempfile
 from pathlib import Path
 
@@ -16,6 +17,58 @@ from keras_albert.training.plan_estimate import temporary_bytes
 from keras_albert.training.run_folder import RunFolder
 from keras_albert.training.run_folder import check_run_folder
 from keras_albert.training.run_folder import claim_run_folder
+
+
+@contextlib.contextmanager
+def ready_together(distribution):
+    """Holds while each process gets ready; ends all if one cannot.
+
+    What is raised inside in one process would leave the others waiting for it.
+
+    Args:
+        distribution: `Distribution`.
+
+    Raises:
+        ConnectionAbortedError: in the processes that are ready, with what the
+            others say.
+    """
+    if distribution.num_processes == 1:
+        yield
+        return
+    try:
+        yield
+    except (Exception, KeyboardInterrupt) as error:
+        distribution.gather_texts(str(error) or type(error).__name__)
+        raise
+    for index, text in enumerate(distribution.gather_texts("")):
+        if text:
+            raise ConnectionAbortedError(f"Process {index} ended: {text}")
+
+
+def check_same_settings(distribution, described):
+    """Raises `ValueError` in all processes unless they do the same.
+
+    Args:
+        distribution: `Distribution`.
+        described: dict of plain values that decide what the run computes.
+    """
+    if distribution.num_processes == 1:
+        return
+    first, *others = map(
+        json.loads, distribution.gather_texts(json.dumps(described))
+    )
+    for index, other in enumerate(others, 1):
+        different = [
+            f"{key} is {first.get(key)!r} in process 0, {other.get(key)!r} in "
+            f"process {index}"
+            for key in dict.fromkeys([*first, *other])
+            if first.get(key) != other.get(key)
+        ]
+        if different:
+            raise ValueError(
+                "The processes of a run need the same settings. Received: "
+                f"{'; '.join(different)}. Start the same command in each."
+            )
 
 
 def check_devices(distribution, settings, output, read=()):
@@ -58,13 +111,14 @@ def claim_together(distribution, output, described):
 
     Raises:
         FileExistsError: as `claim_run_folder`.
+        ConnectionAbortedError: if another process cannot claim it.
         FileNotFoundError: in all processes, if one does not see the folder.
     """
-    if distribution.is_chief:
-        folder = claim_run_folder(output, described)
-        distribution.gather(0)
-    else:
-        distribution.gather(0)
+    with ready_together(distribution):
+        if distribution.is_chief:
+            claim_run_folder(output, described)
+    # Only now: half a claim would look like a folder of something else.
+    with ready_together(distribution):
         folder = check_run_folder(output, described)
     seen = distribution.gather(int(folder.settings.is_file()))
     if not all(seen):

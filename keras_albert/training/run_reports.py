@@ -22,6 +22,7 @@ def make_callbacks(
     progress=None,
     clock=None,
     distribution=None,
+    states=None,
 ):
     """Returns the callbacks of a run, in their order.
 
@@ -33,8 +34,11 @@ def make_callbacks(
         progress: `rich.progress.Progress`, optional.
         clock: `WaitClock`, optional.
         distribution: `Distribution`. Defaults to one device.
+        states: path of the folder where the user finds the run's states.
+            Defaults to that of `folder`.
     """
     distribution = distribution or Distribution()
+    states = states or folder.checkpoints
     start_step = record.start_step
 
     def show(history):
@@ -56,11 +60,12 @@ def make_callbacks(
         settings.checkpoint_every,
         start_step=start_step,
         whole_weights=distribution.whole_weights,
+        shown_folder=states,
     )
     made = [
         EvaluateAverage(),
         steps,
-        _make_watchdog(settings, evaluation, folder, record, progress),
+        _make_watchdog(settings, evaluation, folder, record, progress, states),
         run_callbacks.HistoryRecorder(
             record.history, show, start_step, steps.interval_means
         ),
@@ -118,7 +123,7 @@ def describe_step(record):
     return ", ".join(parts)
 
 
-def _make_watchdog(settings, evaluation, folder, record, progress):
+def _make_watchdog(settings, evaluation, folder, record, progress, states):
     def on_alarm(alarm):
         write_alarms(record.alarms, folder.alarms)
         if progress is not None:
@@ -133,7 +138,7 @@ def _make_watchdog(settings, evaluation, folder, record, progress):
         num_pairs=evaluation.num_pairs,
         steps=settings.steps,
         warmup_steps=settings.recipe.warmup_steps,
-        last_checkpoint=lambda: last_state(folder.checkpoints)[1],
+        last_checkpoint=lambda: last_state(states)[1],
         on_alarm=on_alarm,
         start_step=record.start_step,
     )

@@ -75,23 +75,37 @@ class MultiWorkerDistribution(StrategyDistribution):
         finally:
             keras_trainer.reduce_per_replica = original
 
-    def gather(self, value):
-        values = self._gather(tf.constant(value, tf.int64)).numpy().tolist()
-        return values[:: self.num_replicas // self.num_processes]
+    def _is_lost_process(self, error):
+        return isinstance(
+            error,
+            (
+                tf.errors.AbortedError,
+                tf.errors.CancelledError,
+                tf.errors.DeadlineExceededError,
+                tf.errors.InternalError,
+                tf.errors.UnavailableError,
+            ),
+        )
+
+    def _gather_all(self, values):
+        rows = self._gather(tf.constant(values, tf.int64)).numpy().tolist()
+        return rows[:: self.num_replicas // self.num_processes]
 
     @functools.cached_property
     def _gather(self):
-        """A compiled function from a number to those of all replicas."""
+        """A compiled function from numbers to those of all replicas."""
 
-        def own(value):
+        def own(values):
             index = tf.distribute.get_replica_context().replica_id_in_sync_group
-            return value * tf.one_hot(index, self.num_replicas, dtype=tf.int64)
+            row = tf.one_hot(index, self.num_replicas, dtype=tf.int64)
+            return row[:, tf.newaxis] * values
 
-        def gather(value):
-            parts = self.strategy.run(own, args=(value,))
+        def gather(values):
+            parts = self.strategy.run(own, args=(values,))
             return self.strategy.reduce("SUM", parts, axis=None)
 
-        return tf.function(gather, autograph=False)
+        numbers = tf.TensorSpec([None], tf.int64)
+        return tf.function(gather, [numbers], autograph=False)
 
 
 class OwnRowsStrategy(tf.distribute.MultiWorkerMirroredStrategy):

@@ -19,6 +19,7 @@ RESULT = types.SimpleNamespace(
     seconds=65,
     preset=Path("run/preset"),
     curves=Path("run/curves.png"),
+    is_chief=True,
 )
 REQUIRED = ("--corpus", "a.txt", "b.txt", "--tokenizer", "spiece.model")
 
@@ -162,3 +163,13 @@ def test_help_has_lines_for_several_machines(run_command):
         "KERAS_DISTRIBUTION_NUM_PROCESSES=auto",
     ):
         assert word in output
+
+
+def test_of_several_processes_one_reports(run_command, replace):
+    other = types.SimpleNamespace(**{**vars(RESULT), "is_chief": False})
+    replace(TRAINING, "pretrain", other)
+
+    result = run_command("pretrain", *REQUIRED)
+
+    assert result.exit_code == 0, result.output
+    assert result.stdout == ""

@@ -5,7 +5,9 @@ writes loss and weights to a folder; see `test_distribution`.
 """
 
 import os
+import signal
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +21,7 @@ STEPS = 4
 SIZES = {
     "vocabulary_size": VOCABULARY,
     "num_layers": 2,
-    "num_heads": 2,
+    "num_heads": 4,
     "embedding_dim": 8,
     "hidden_dim": 16,
     "intermediate_dim": 24,
@@ -78,13 +80,13 @@ def dataset(seeds):
     return made.apply(tf.data.experimental.assert_cardinality(len(seeds)))
 
 
-def make_model(optimizer, dropout=True):
+def make_model(optimizer, dropout=True, dtype=None):
     from keras_albert.models.backbone import AlbertBackbone
     from keras_albert.models.pretrainer import AlbertPretrainer
     from keras_albert.training.seeding import seed_dropout
     from keras_albert.training.seeding import seed_weights
 
-    sizes = dict(SIZES)
+    sizes = {**SIZES, "dtype": dtype}
     if not dropout:
         sizes.update(hidden_dropout=0.0, attention_dropout=0.0)
     model = AlbertPretrainer(AlbertBackbone(**sizes))
@@ -97,25 +99,25 @@ def make_model(optimizer, dropout=True):
 def make_optimizer(name):
     import keras
 
-    from keras_albert.training.lamb import Lamb
-    from keras_albert.training.replica_gradients import AdamW
+    from keras_albert.training.run_optimizers import RunLamb
 
     if name == "sgd":  # weights move by the gradient itself
         return keras.optimizers.SGD(1.0)
-    kind = {"lamb": Lamb, "adamw": AdamW}[name]
-    return kind(
+    return RunLamb(
         0.01,
         weight_decay=0.1,
         epsilon=1e-3,
         global_clipnorm=0.05,
         gradient_accumulation_steps=2,
+        use_ema=True,
+        ema_momentum=0.5,
     )
 
 
-def train(distribution, optimizer, dropout=True, steps=STEPS):
+def train(distribution, optimizer, dropout=True, steps=STEPS, dtype=None):
     """Trains; returns losses of the steps and the final weights."""
     with distribution.scope():
-        model = make_model(optimizer, dropout)
+        model = make_model(optimizer, dropout, dtype)
         data = distribution.own_rows(dataset(range(steps)))
         # An epoch each: the records of an epoch are exact on all devices.
         history = model.fit(
@@ -131,7 +133,41 @@ def train(distribution, optimizer, dropout=True, steps=STEPS):
             "masked_lm_loss": history["masked_lm_loss"],
             "accuracy": history["masked_lm_accuracy"],
             "weights": weights(distribution, model),
+            "averages": averages(distribution, model),
         }
+
+
+def overflow_on_the_last_device(distribution, model):
+    """Trains on with a loss scale that only the last device cannot bear.
+
+    Returns:
+        The largest change of a weight, and by how much the scale fell.
+    """
+    import keras
+    import tensorflow as tf
+
+    def on_last_rows(inputs, targets, weights):
+        is_last = tf.cast(tf.range(BATCH) >= BATCH // 2, "float32")
+        return (
+            inputs,
+            targets,
+            {
+                "masked_lm": tf.tile(is_last[:, None], [1, PREDICTIONS]),
+                "sentence_order": is_last,
+            },
+        )
+
+    before = weights(distribution, model)
+    with distribution.scope():
+        scale = model.optimizer.dynamic_scale
+        scale.assign(2.0**30)
+        data = dataset([0, 1]).map(on_last_rows)
+        data = distribution.own_rows(data)
+        model.fit(data, shuffle=False, verbose=0)
+        left = float(keras.ops.convert_to_numpy(scale))
+    after = weights(distribution, model)
+    changes = [abs(a - b).max() for a, b in zip(before, after, strict=True)]
+    return [np.max(changes), left / 2.0**30]
 
 
 def weights(distribution, model):
@@ -142,6 +178,13 @@ def weights(distribution, model):
             keras.ops.convert_to_numpy(v).copy()
             for v in model.trainable_variables
         ]
+
+
+def averages(distribution, model):
+    from keras_albert.training.averaging import averaged_weights
+
+    with averaged_weights(model):
+        return weights(distribution, model)
 
 
 def evaluate_and_predict(distribution, model):
@@ -185,6 +228,7 @@ def pretrain(output, distribution="auto", **changes):
             "held_out_share": 0.1,
             "optimizer": "lamb",
             "accumulate": 2,
+            "ema_momentum": 0.5,
             "learning_rate": 0.01,
             "jit_compile": os.environ["KERAS_BACKEND"] == "jax",
             **changes,
@@ -192,19 +236,43 @@ def pretrain(output, distribution="auto", **changes):
     )
 
 
-def stop_and_go_on(output, name, process):
+def stop_and_go_on(output, name, process, **changes):
     """Asks one process to stop a run of several, then goes on with it."""
     from keras_albert.training.callbacks import TrainingInterrupted
 
-    asked = [stop_at_step(2)] if process == 1 else []
-    with pytest.raises(TrainingInterrupted):
-        pretrain(output, name, callbacks=asked)
-    return pretrain(output, name)
+    asked = [signal_at_step(2)] if process == 1 else []
+    with pytest.raises(TrainingInterrupted) as stop:
+        pretrain(output, name, callbacks=asked, **changes)
+    # Also what a process says that does not write it.
+    assert stop.value.checkpoint.is_relative_to(output)
+    run = pretrain(output, name, **changes)
+    return {
+        "run/resumed_from": run.resumed_from,
+        "run/val_loss": [record["val_loss"] for record in run.history],
+    }
 
 
-def stop_at_step(step):
-    import signal
+def start_unlike(output, name, process):
+    """Starts a run with another seed in each process; returns the error."""
+    with pytest.raises(ValueError) as error:
+        pretrain(output, name, seed=process)
+    return str(error.value)
 
+
+def lose_a_process(output, name, process):
+    """Kills process 1 in a run; returns what process 0 says, and when."""
+    if process == 1:
+        pretrain(output, name, callbacks=[signal_at_step(8, signal.SIGKILL)])
+    began = time.monotonic()
+    with pytest.raises(ConnectionResetError) as error:
+        pretrain(output, name, steps=12)
+    return {
+        "lost/error": str(error.value),
+        "lost/seconds": time.monotonic() - began,
+    }
+
+
+def signal_at_step(step, number=signal.SIGTERM):
     import keras
 
     class Stop(keras.callbacks.Callback):
@@ -213,7 +281,7 @@ def stop_at_step(step):
         def on_train_batch_begin(self, batch, logs=None):
             self.left -= 1
             if self.left == 0:
-                os.kill(os.getpid(), signal.SIGTERM)
+                os.kill(os.getpid(), number)
 
     return Stop()
 
@@ -228,18 +296,39 @@ def main(folder, name, logical_devices="1"):
         np.savez(folder / "jax_0.npz", **on_meshes())
         return
     distribution = distribute(name)
+    process = distribution.process_index
+    file = folder / f"{name}_{process}.npz"
     if distribution.num_processes == 1:
-        found = train_alike(distribution)
-    else:
-        model = fresh_model(distribution)
-        found = scores_and_rows(distribution, model)
-        run = stop_and_go_on(
-            folder / f"{name}_run", name, distribution.process_index
-        )
-        found["run/resumed_from"] = run.resumed_from
-        found["run/val_loss"] = [r["val_loss"] for r in run.history]
+        np.savez(file, **train_alike(distribution))
+        return
+    found = {"unlike": start_unlike(folder / f"{name}_unlike", name, process)}
+    found |= scores_and_rows(distribution, fresh_model(distribution))
+    found |= stop_and_go_on(folder / f"{name}_run", name, process)
+    if name == "data_parallel":
+        found |= split_over_processes(folder / "model_parallel_run", process)
     # Processes that write nothing else must know the same.
-    np.savez(folder / f"{name}_{distribution.process_index}.npz", **found)
+    np.savez(file, **found)
+    # JAX, with several devices in a process, waits 100 seconds and aborts.
+    if name == "multi_worker":
+        found |= lose_a_process(folder / f"{name}_lost", name, process)
+        np.savez(file, **found)
+
+
+def split_over_processes(output, process):
+    """Models split over a process's own devices, and over both processes."""
+    from keras_albert.training.distribution import distribute
+
+    found = {}
+    for shards in (2, 4):
+        split = distribute("model_parallel", model_shards=shards)
+        result = train(split, "lamb")
+        prefix = f"{shards}_shards"
+        found |= values(f"{prefix}/lamb", result)
+        rows = scores_and_rows(split, result["model"])
+        found |= {f"{prefix}/{key}": value for key, value in rows.items()}
+        found[f"{prefix}/share"] = own_share(result["model"])
+    run = stop_and_go_on(output, "model_parallel", process, model_shards=4)
+    return found | {f"4_shards/{key}": value for key, value in run.items()}
 
 
 def train_alike(distribution):
@@ -247,7 +336,18 @@ def train_alike(distribution):
     found = values("sgd", train(distribution, "sgd", True, steps=1))
     result = train(distribution, "lamb", dropout=False)
     found |= values("lamb", result)
-    return found | scores_and_rows(distribution, result["model"])
+    found |= scores_and_rows(distribution, result["model"])
+    return found | train_in_float16(distribution)
+
+
+def train_in_float16(distribution):
+    """Clipped, accumulated and averaged, then with an overflow."""
+    result = train(distribution, "lamb", dropout=False, dtype="mixed_float16")
+    found = values("float16", result)
+    found["float16/overflow"] = overflow_on_the_last_device(
+        distribution, result["model"]
+    )
+    return found
 
 
 def on_meshes():
@@ -269,17 +369,26 @@ def on_meshes():
     split = distribute("model_parallel", model_shards=2)
     result = train(split, "lamb")
     found |= values("4x2/lamb", result)
-    kernel = next(
-        v
-        for v in result["model"].trainable_variables
-        if v.path.endswith("intermediate/kernel")
-    )
-    own = kernel.value.addressable_shards[0].data
-    found["4x2/share"] = own.size / kernel.value.size
+    found["4x2/share"] = own_share(result["model"])
+    found |= train_in_float16(two)
     found |= scores_and_rows(split, result["model"])
     for unroll in (False, True):
         found[f"reduced/{int(unroll)}"] = reduced_numbers(two, unroll)
     return found
+
+
+def own_share(model):
+    """The parts that a device has of a weight and of its average."""
+    index, kernel = next(
+        (index, v)
+        for index, v in enumerate(model.trainable_variables)
+        if v.path.endswith("intermediate/kernel")
+    )
+    average = model.optimizer._model_variables_moving_average[index]
+    return [
+        v.value.addressable_shards[0].data.size / v.value.size
+        for v in (kernel, average)
+    ]
 
 
 def reduced_numbers(distribution, unroll):
@@ -328,8 +437,9 @@ def values(prefix, result):
         f"{prefix}/{key}": result[key]
         for key in ("loss", "masked_lm_loss", "accuracy")
     }
-    for index, weight in enumerate(result["weights"]):
-        found[f"{prefix}/weights/{index:02d}"] = weight
+    for kind in ("weights", "averages"):
+        for index, weight in enumerate(result[kind]):
+            found[f"{prefix}/{kind}/{index:02d}"] = weight
     return found
 
 

@@ -20,6 +20,7 @@ def test_this_machine_has_one_device():
     assert str(distribution) == "none on 1 device(s)"
     assert distribution.is_chief
     assert distribution.gather(7) == [7]
+    assert distribution.gather_texts("größer") == ["größer"]
     assert distribution.agree(True, 3)
     assert not distribution.agree(False, 0)
 
@@ -74,15 +75,54 @@ def test_workers_get_rows_of_their_own():
         assert (part[2]["masked_lm"] == weights["masked_lm"][rows]).all()
 
 
+def test_texts_of_several_processes_keep_their_lengths():
+    class Two(Distribution):
+        num_processes = 2
+
+        def _gather_all(self, values):
+            if len(values) == 1:
+                return [values, [5]]
+            return [values, list(b"short") + [0] * (len(values) - 5)]
+
+    assert Two().gather_texts("größer") == ["größer", "short"]
+
+
+def test_a_lost_process_is_said_in_one_sentence():
+    class Two(Distribution):
+        num_processes = 2
+
+        def _is_lost_process(self, error):
+            return isinstance(error, RuntimeError)
+
+    engine = "Graph execution error:\n\nCollective ops is aborted by: task 1"
+    match = "says: Collective ops"
+    with (
+        pytest.raises(ConnectionResetError, match=match),
+        Two().watch_processes(),
+    ):
+        raise RuntimeError(engine)
+    with pytest.raises(KeyError), Two().watch_processes():
+        raise KeyError
+    with pytest.raises(RuntimeError), Distribution().watch_processes():
+        raise RuntimeError(engine)
+
+
+def test_devices_that_share_a_model_are_counted():
+    both = Distribution()
+    both.name, both.num_processes, both.model_shards = "model_parallel", 2, 4
+
+    assert str(both) == "model_parallel on 4 devices of 2 processes"
+
+
 def test_several_processes_ask_each_other_at_every_tenth_step():
     asked = []
 
     class Two(Distribution):
         num_processes = 2
 
-        def gather(self, value):
-            asked.append(value)
-            return [value, 1]
+        def _gather_all(self, values):
+            asked.append(*values)
+            return [values, [1]]
 
     assert [Two().agree(False, step) for step in (9, 10, 11, 20)] == [
         False,

@@ -19,15 +19,60 @@ class Process(Distribution):
         self.process_index = index
         self.other = other
 
-    def gather(self, value):
-        values = [value, self.other]
-        return values if self.is_chief else values[::-1]
+    def _gather_all(self, values):
+        rows = [values, [self.other] * len(values)]
+        return rows if self.is_chief else rows[::-1]
+
+
+class Telling(Process):
+    """One of two processes; the other passes a text."""
+
+    def gather_texts(self, text):
+        texts = [text, self.other]
+        return texts if self.is_chief else texts[::-1]
+
+
+class Seeing(Process):
+    """One of two processes; the other is ready and sees the folder or not."""
+
+    def gather_texts(self, text):
+        return [text, ""]
+
+
+def test_what_ends_one_process_ends_all():
+    with (
+        pytest.raises(ConnectionAbortedError, match="Process 1 ended: no disk"),
+        run_processes.ready_together(Telling(0, other="no disk")),
+    ):
+        pass
+    told = []
+
+    class Listening(Telling):
+        def gather_texts(self, text):
+            told.append(text)
+            return [text, ""]
+
+    with (
+        pytest.raises(ZeroDivisionError),
+        run_processes.ready_together(Listening(0)),
+    ):
+        raise ZeroDivisionError("division by zero")
+    assert told == ["division by zero"]
+
+
+def test_settings_must_be_the_same_in_all_processes():
+    run_processes.check_same_settings(Telling(1, other='{"seed": 1}'), SETTINGS)
+    for index in range(2):
+        with pytest.raises(ValueError, match="seed is . in process 0, . in"):
+            run_processes.check_same_settings(
+                Telling(index, other='{"seed": 2}'), SETTINGS
+            )
 
 
 def test_the_chief_claims_and_the_other_finds(tmp_path):
     output = tmp_path / "out"
-    folder = run_processes.claim_together(Process(0), output, SETTINGS)
-    found = run_processes.claim_together(Process(1), output, SETTINGS)
+    folder = run_processes.claim_together(Seeing(0), output, SETTINGS)
+    found = run_processes.claim_together(Seeing(1), output, SETTINGS)
 
     assert folder.settings.is_file()
     assert found == folder
@@ -35,15 +80,15 @@ def test_the_chief_claims_and_the_other_finds(tmp_path):
 
 def test_a_process_that_does_not_see_the_folder_ends_all(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"\[1\] do not see.*share"):
-        run_processes.claim_together(Process(1), tmp_path / "out", SETTINGS)
+        run_processes.claim_together(Seeing(1), tmp_path / "out", SETTINGS)
     with pytest.raises(FileNotFoundError, match=r"\[1\] do not see"):
         run_processes.claim_together(
-            Process(0, other=0), tmp_path / "chief", SETTINGS
+            Seeing(0, other=0), tmp_path / "chief", SETTINGS
         )
 
 
 def test_others_write_to_a_folder_that_is_forgotten(tmp_path):
-    folder = run_processes.claim_together(Process(0), tmp_path / "o", SETTINGS)
+    folder = run_processes.claim_together(Seeing(0), tmp_path / "o", SETTINGS)
     with run_processes.own_folder(Process(0), folder) as own:
         assert own == folder
     with run_processes.own_folder(Process(1), folder) as own:

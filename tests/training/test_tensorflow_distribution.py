@@ -26,10 +26,9 @@ def mirrored(folder):
     return launching.results(folder, "mirrored")
 
 
-@pytest.fixture(scope="module")
-def workers(folder):
+def two_workers():
     addresses = [f"127.0.0.1:{port}" for port in launching.free_ports(2)]
-    environments = [
+    return [
         {
             "TF_CONFIG": json.dumps(
                 {
@@ -40,7 +39,12 @@ def workers(folder):
         }
         for index in range(2)
     ]
-    launching.launch(environments, [folder, "multi_worker"])
+
+
+@pytest.fixture(scope="module")
+def workers(folder):
+    # The last thing that process 1 does is to be killed.
+    launching.launch(two_workers(), [folder, "multi_worker"], [0, -9])
     return [launching.results(folder, "multi_worker", i) for i in range(2)]
 
 
@@ -102,6 +106,18 @@ def test_replicas_sum_the_gradients_of_their_rows(mirrored):
         )
 
 
+def test_float16_clips_and_accumulates_as_one_device(mirrored):
+    alone = cases.train(ONE, "lamb", dropout=False, dtype="mixed_float16")
+    launching.assert_alike(mirrored, alone, "float16", tolerance=2e-4)
+
+
+def test_an_overflow_on_one_device_moves_no_weight(mirrored):
+    change, scale = mirrored["float16/overflow"]
+
+    assert change == 0
+    assert scale == 0.25  # halved in each of two steps
+
+
 def test_two_workers_evaluate_and_predict_every_row(workers):
     model = cases.make_model("sgd")
     expected = cases.evaluate_and_predict(ONE, model)
@@ -117,11 +133,30 @@ def test_two_workers_pretrain_stop_and_go_on_as_one_device(
     for found in workers:
         assert found["run/resumed_from"] == 10
         np.testing.assert_allclose(found["run/val_loss"], expected, rtol=1e-5)
-    run = folder / "multi_worker_run"
-    launching.assert_same_steps(run, tmp_path / "alone")
-    # The other process wrote nothing there.
-    names = {path.name for path in run.iterdir()}
-    assert names == {path.name for path in (tmp_path / "alone").iterdir()}
+    launching.assert_same_run(folder / "multi_worker_run", tmp_path / "alone")
+
+
+def test_processes_with_unlike_settings_do_not_start(workers):
+    for found in workers:
+        assert "seed is 0 in process 0, 1 in process 1" in str(found["unlike"])
+
+
+def test_a_killed_process_ends_the_other_with_an_error(workers):
+    error = str(workers[0]["lost/error"])
+    assert "Another process of the run has ended" in error
+    assert "go on from the last state" in error
+    assert workers[0]["lost/seconds"] < 60
+
+
+def test_two_command_lines_are_one_run(tmp_path):
+    launching.write_inputs(tmp_path)
+    stopped, finished = (
+        launching.run_command_lines(
+            two_workers(), "multi_worker", tmp_path, stop=stop
+        )
+        for stop in (True, False)
+    )
+    launching.assert_one_run(stopped, finished, tmp_path)
 
 
 def test_several_workers_need_addresses(monkeypatch):
