@@ -31,13 +31,14 @@ def _approximate(x):
     return keras.activations.gelu(x, approximate=True)
 
 
-def _approximate_derivative(x):
-    x = ops.clip(x, -_FLAT, _FLAT)
+def _approximate_parts(x):
+    flat = ops.clip(x, -_FLAT, _FLAT)
     scale, cubic = math.sqrt(2.0 / math.pi), 0.044715
-    square = x * x
-    tanh = ops.tanh(scale * x * (1.0 + cubic * square))
+    square = flat * flat
+    tanh = ops.tanh(scale * flat * (1.0 + cubic * square))
     slope = scale * (1.0 + 3.0 * cubic * square)
-    return 0.5 * (1.0 + tanh + x * (1.0 - tanh * tanh) * slope)
+    share = 0.5 * (1.0 + tanh)
+    return x * share, share + 0.5 * flat * (1.0 - tanh * tanh) * slope
 
 
 def _exact(x):
@@ -46,14 +47,15 @@ def _exact(x):
     return 0.5 * x * (1.0 + ops.erf(x / math.sqrt(2.0)))
 
 
-def _exact_derivative(x):
-    x = ops.clip(x, -_FLAT, _FLAT)
-    density = ops.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi)
-    return 0.5 * (1.0 + ops.erf(x / math.sqrt(2.0))) + x * density
+def _exact_parts(x):
+    flat = ops.clip(x, -_FLAT, _FLAT)
+    density = ops.exp(-0.5 * flat * flat) / math.sqrt(2.0 * math.pi)
+    share = 0.5 * (1.0 + ops.erf(flat / math.sqrt(2.0)))
+    return x * share, share + flat * density
 
 
-_gelu_tanh = with_derivative(_approximate, _approximate_derivative)
-_gelu_erf = with_derivative(_exact, _exact_derivative)
+_gelu_tanh = with_derivative(_approximate, lambda x: _approximate_parts(x)[1])
+_gelu_erf = with_derivative(_exact, lambda x: _exact_parts(x)[1])
 
 ACTIVATIONS = {
     "gelu_tanh": gelu_tanh,
@@ -61,6 +63,13 @@ ACTIVATIONS = {
     "relu": keras.activations.relu,
     "silu": keras.activations.silu,
     "tanh": keras.activations.tanh,
+}
+# Value and derivative from one input, for a backward pass. Spelled in another
+# way than the forward pass on purpose: XLA would find equal formulas and keep
+# what they give.
+PARTS = {
+    gelu_tanh: _approximate_parts,
+    gelu_erf: _exact_parts,
 }
 
 

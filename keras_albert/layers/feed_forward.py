@@ -4,11 +4,46 @@ Shape letters: B batch, S sequence, H hidden, F intermediate.
 """
 
 import keras
+from keras import ops
 
+from keras_albert.layers.activations import PARTS
 from keras_albert.layers.activations import get_activation
 from keras_albert.layers.dropout import Dropout
 from keras_albert.layers.initialization import kernel_initializer
 from keras_albert.layers.layer_normalization import LayerNormalization
+from keras_albert.layers.recomputation import recomputed
+
+
+def activated_product(x, kernel, activate):
+    """Returns `activate(x) @ kernel`, keeping only `x` and `kernel`.
+
+    For the backward pass the activation, the widest tensor of a layer, is
+    computed again together with its derivative.
+
+    Args:
+        x: float tensor of shape `(batch_size, sequence_length, F)`.
+        kernel: float tensor of shape `(F, H)`, of the dtype of `x`.
+        activate: function, a key of `activations.PARTS`.
+
+    Returns:
+        Float tensor of shape `(batch_size, sequence_length, H)`.
+    """
+
+    def function(x, kernel):
+        return ops.matmul(activate(x), kernel)
+
+    def gradient(upstream, x, kernel):
+        value, derivative = PARTS[activate](x)
+        by_value = ops.matmul(upstream, ops.transpose(kernel))
+        rows = ops.reshape(value, (-1, value.shape[-1]))  # (B S, F)
+        upstream = ops.reshape(upstream, (-1, upstream.shape[-1]))  # (B S, H)
+        by_kernel = ops.matmul(ops.transpose(rows), upstream)
+        return by_value * derivative, by_kernel
+
+    if keras.backend.backend() == "torch":
+        # Computes no more again than the activation.
+        return keras.remat(function)(x, kernel)
+    return recomputed(function, gradient)(x, kernel)
 
 
 @keras.saving.register_keras_serializable("keras_albert")
@@ -63,9 +98,9 @@ class FeedForward(keras.layers.Layer):
         self.layer_norm_epsilon = layer_norm_epsilon
         self.initializer_range = initializer_range
 
+        self.activate = get_activation(activation)
         self.intermediate = keras.layers.Dense(
             intermediate_dim,
-            activation=get_activation(activation),
             kernel_initializer=kernel_initializer(initializer_range),
             dtype=self.dtype_policy,
             name="intermediate",
@@ -94,9 +129,19 @@ class FeedForward(keras.layers.Layer):
 
     def call(self, hidden, training=None):
         x = self.intermediate(hidden)  # (B, S, H) -> (B, S, F)
-        x = self.feed_forward_output(x)  # (B, S, F) -> (B, S, H)
+        x = self._contract(x, training)  # (B, S, F) -> (B, S, H)
         x = self.output_dropout(x, training=training)
         return self.layer_norm(hidden + x)
+
+    def _contract(self, x, training):
+        dense = self.feed_forward_output
+        can_recompute = self.activate in PARTS and not dense.quantization_mode
+        if not (training and can_recompute):
+            return dense(self.activate(x))
+        # A tensor, because a function with a gradient of its own must not read
+        # variables; not a copy.
+        kernel = ops.reshape(dense.kernel, dense.kernel.shape)
+        return activated_product(x, kernel, self.activate) + dense.bias
 
     def compute_output_shape(self, hidden_shape):
         return hidden_shape

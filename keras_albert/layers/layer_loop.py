@@ -2,6 +2,7 @@
 
     unroll=True              a Python loop: the graph grows with the depth;
                    TF        in training, weights pass from call to call
+                   torch     in training, 16-bit weights are made once
     unroll=False   JAX       one `scan` body, compiled once
                    TF        one `while_loop` body, compiled once
                    torch     a Python loop (it runs eagerly anyway)
@@ -40,7 +41,7 @@ def repeat_layer(
     # TensorFlow cannot differentiate a rematerialised while loop.
     can_loop = backend == "jax" or (backend == "tensorflow" and not remat)
     if unroll or count == 1 or not can_loop:
-        if backend == "tensorflow" and training and count > 1:
+        if training and count > 1 and _gains_from_chain(layer):
             return _chain(layer, hidden, padding_mask, count, remat)
         for _ in range(count):
             hidden = call_layer(layer, hidden, padding_mask, training, remat)
@@ -67,17 +68,16 @@ def call_layer(layer, hidden, padding_mask, training, remat=False):
 
 
 def _pure_call(layer, padding_mask, training):
-    num_trainable = len(layer.trainable_variables)
+    variables = [*layer.trainable_variables, *layer.non_trainable_variables]
+    state = layer.non_trainable_variables
 
-    def body(hidden, *variables):
-        hidden, state = layer.stateless_call(
-            list(variables[:num_trainable]),
-            list(variables[num_trainable:]),
-            hidden,
-            padding_mask=padding_mask,
-            training=training,
-        )
-        return (hidden, *state)
+    def body(hidden, *values):
+        # Not `layer.stateless_call`, which widens 16-bit weights first.
+        with keras.StatelessScope() as scope:
+            for variable, value in zip(variables, values, strict=True):
+                scope.add_update((variable, value))
+            hidden = layer(hidden, padding_mask=padding_mask, training=training)
+            return (hidden, *map(scope.get_current_value, state))
 
     return body
 
@@ -101,23 +101,68 @@ def _assign_state(layer, state):
             variable.assign(value)
 
 
-def _chain(layer, hidden, padding_mask, count, remat):
-    """Unrolled calls in training, for TensorFlow.
+def _gains_from_chain(layer):
+    backend = keras.backend.backend()
+    is_mixed = layer.compute_dtype != layer.variable_dtype
+    # XLA finds equal casts and the order of sums by itself.
+    return backend == "tensorflow" or (backend == "torch" and is_mixed)
 
-    Each call gets its weights from the call before, not from the variables.
-    So their gradients are summed from the last call to the first, two at a
-    time; TensorFlow would keep one of each call until it has them all. It
-    also casts the weights to 16 bit once.
+
+def _chain(layer, hidden, padding_mask, count, remat):
+    """Unrolled calls in training, for TensorFlow and PyTorch.
+
+    The weights are cast to 16 bit once, not anew in each call, which would
+    keep a copy of them for each call. Their gradients are summed in float32.
+
+    On TensorFlow each call gets its weights from the call before, not from
+    the variables. So gradients are summed from the last call to the first,
+    two at a time; TensorFlow would keep one of each call until it has them
+    all.
     """
     body = _pure_call(layer, padding_mask, training=True)
     if remat:
         body = keras.remat(body)
     trainable, state = _values(layer)
+    narrow = [_narrowed(layer, value) for value in trainable]
+    weights = {id(variable) for variable in layer.weights}
+    state = [
+        _narrowed(layer, value) if id(variable) in weights else value
+        for variable, value in zip(
+            layer.non_trainable_variables, state, strict=True
+        )
+    ]
     for _ in range(count):
-        trainable = [ops.copy(value) for value in trainable]
-        hidden, *state = body(hidden, *trainable, *state)
+        if keras.backend.backend() == "tensorflow":
+            trainable = [ops.copy(value) for value in trainable]
+        given = map(_narrow_view, trainable, narrow)
+        hidden, *state = body(hidden, *given, *state)
     _assign_state(layer, state)
     return hidden
+
+
+def _narrowed(layer, value):
+    # Vectors are small, and normalisation wants them in float32.
+    if len(value.shape) < 2:
+        return value
+    return ops.stop_gradient(ops.cast(value, layer.compute_dtype))
+
+
+def _narrow_view(value, narrow):
+    """Returns `narrow`, with a gradient that goes to `value` in its dtype."""
+    dtype = value.dtype
+    if dtype == narrow.dtype:
+        return value
+
+    @ops.custom_gradient
+    def view(value):
+        # By position, or on PyTorch by name after the arguments.
+        def backward(*arguments, upstream=None):
+            upstream = arguments[0] if upstream is None else upstream
+            return ops.cast(upstream, keras.backend.standardize_dtype(dtype))
+
+        return ops.reshape(narrow, narrow.shape), backward
+
+    return view(value)
 
 
 def _scan(layer, hidden, padding_mask, training, count, remat):

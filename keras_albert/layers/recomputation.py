@@ -31,11 +31,24 @@ def recomputed(function, gradient):
     def call(*tensors):
         # Keras hands the gradient over by position.
         def backward(upstream):
-            return gradient(upstream, *tensors)
+            return gradient(upstream, *_not_before(upstream, tensors))
 
         return function(*tensors), backward
 
     return call
+
+
+def _not_before(upstream, tensors):
+    """Returns the tensors, so that nothing is made of them before `upstream`.
+
+    XLA sees forward and backward pass as one program. It would compute what
+    the gradient needs along with the forward pass, and keep that, too.
+    """
+    if keras.backend.backend() != "jax":
+        return tensors
+    # Not folded by the compiler, since 0 * inf is not 0.
+    zero = 0.0 * upstream[(0,) * len(upstream.shape)]
+    return [x + ops.cast(zero, x.dtype) for x in tensors]
 
 
 def with_derivative(function, derivative):

@@ -11,6 +11,7 @@ from keras_albert.layers.initialization import kernel_initializer
 from keras_albert.layers.layer_normalization import LayerNormalization
 from keras_albert.layers.recomputation import recomputed
 from keras_albert.layers.tpu_attention import has_tpu_kernel
+from keras_albert.layers.tpu_attention import is_tpu
 from keras_albert.layers.tpu_attention import tpu_attention
 
 
@@ -58,12 +59,21 @@ def attention_context(query, key, value, attention_mask):
         Float tensor of the shape of `value`.
     """
 
-    def function(query, key, value):
-        weights = attention_weights(query, key, attention_mask)
+    tensors = [query, key, value]
+    if attention_mask is not None:
+        # Not closed over: a function with a gradient of its own may stand in
+        # a loop of JAX's. As a float it has a gradient, like all arguments.
+        tensors.append(ops.cast(attention_mask, "float32"))
+
+    def weights_of(query, key, mask):
+        return attention_weights(query, key, mask[0] > 0 if mask else None)
+
+    def function(query, key, value, *mask):
+        weights = weights_of(query, key, mask)
         return ops.einsum("bnqk,bknd->bqnd", weights, value)
 
-    def gradient(upstream, query, key, value):
-        weights = attention_weights(query, key, attention_mask)
+    def gradient(upstream, query, key, value, *mask):
+        weights = weights_of(query, key, mask)
         by_value = ops.einsum("bnqk,bqnd->bknd", weights, upstream)
         slope = ops.einsum("bqnd,bknd->bnqk", upstream, value)
         weights, slope = (ops.cast(x, "float32") for x in (weights, slope))
@@ -72,13 +82,11 @@ def attention_context(query, key, value, attention_mask):
         )
         scale = float(query.shape[-1]) ** -0.5
         slope = ops.cast(slope * scale, query.dtype)
-        return (
-            ops.einsum("bnqk,bknd->bqnd", slope, key),
-            ops.einsum("bnqk,bqnd->bknd", slope, query),
-            by_value,
-        )
+        by_query = ops.einsum("bnqk,bknd->bqnd", slope, key)
+        by_key = ops.einsum("bnqk,bqnd->bknd", slope, query)
+        return by_query, by_key, by_value, *map(ops.zeros_like, mask)
 
-    return recomputed(function, gradient)(query, key, value)
+    return recomputed(function, gradient)(*tensors)
 
 
 @keras.saving.register_keras_serializable("keras_albert")
@@ -199,8 +207,7 @@ class SelfAttention(keras.layers.Layer):
             return tpu_attention(query, key, value, padding_mask, self.head_dim)
         attention_mask = _broadcast_mask(padding_mask)
         query, key, value = map(self._split_heads, (query, key, value))
-        if can_fuse and keras.backend.backend() == "tensorflow":
-            # TensorFlow has no fused kernel.
+        if can_fuse and not _has_fused_kernel():
             context = attention_context(query, key, value, attention_mask)
         elif can_fuse:
             context = ops.dot_product_attention(
@@ -252,3 +259,12 @@ def _broadcast_mask(padding_mask):
     # (B, S) -> (B, 1, 1, S). A three-dimensional mask would broadcast over
     # heads, silently.
     return ops.cast(padding_mask, "bool")[:, None, None, :]
+
+
+def _has_fused_kernel():
+    """Whether Keras has attention that keeps no weights, or may have."""
+    backend = keras.backend.backend()
+    if backend == "jax":
+        on_cpu = keras.distribution.list_devices()[0].startswith("cpu")
+        return is_tpu() or not on_cpu
+    return backend == "torch"

@@ -62,7 +62,7 @@ def has_tpu_kernel(length, num_heads, head_dim):
     """
     return (
         keras.backend.backend() == "jax"
-        and _is_tpu()
+        and is_tpu()
         and fits_tpu_kernel(length, num_heads, head_dim)
         and _divides_batch_only()
     )
@@ -86,7 +86,8 @@ def fits_tpu_kernel(length, num_heads, head_dim):
     return width % head_dim == 0 and num_heads * head_dim % width == 0
 
 
-def _is_tpu():
+def is_tpu():
+    """Whether JAX computes on TPUs, or compiles for them."""
     import jax
 
     return _target_is_tpu.get() or jax.default_backend() == "tpu"

@@ -95,10 +95,11 @@ def test_training_with_dropout_equals_the_unrolled(variant, seeded):
     reason="other backends sum gradients as they come",
 )
 @pytest.mark.parametrize("remat", [False, True])
-def test_gradients_of_the_calls_are_summed_two_at_a_time(remat):
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+def test_gradients_of_the_calls_are_summed_two_at_a_time(remat, dtype):
     import tensorflow as tf
 
-    layer = SharedEncoder(6, 2, 8, 11, unroll=True, remat=remat)
+    layer = SharedEncoder(6, 2, 8, 11, unroll=True, remat=remat, dtype=dtype)
     layer.build(X.shape)
 
     @tf.function
@@ -109,13 +110,42 @@ def test_gradients_of_the_calls_are_summed_two_at_a_time(remat):
 
     graph = gradients_of_weights.get_concrete_function(X).graph
     kernel = layer.transformer_layers[0].feed_forward.intermediate.kernel
-    terms = [
-        len(op.inputs)
+    sums = [
+        (len(op.inputs), op.outputs[0].dtype)
         for op in graph.get_operations()
         if op.type == "AddN" and op.outputs[0].shape == kernel.shape
     ]
 
-    assert terms == 5 * [2]
+    assert sums == 5 * [(2, tf.float32)]
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "torch", reason="PyTorch tells what it keeps"
+)
+@pytest.mark.parametrize("trainable", [True, False])
+def test_calls_keep_one_copy_of_16_bit_weights(trainable):
+    import torch
+
+    layer = SharedEncoder(6, 2, 8, 11, dtype="mixed_bfloat16")
+    layer.build(X.shape)
+    layer.trainable = trainable
+    x = torch.tensor(X, requires_grad=True)
+    kept = []  # alive, so that no address is used twice
+
+    with torch.autograd.graph.saved_tensors_hooks(
+        lambda tensor: kept.append(tensor) or tensor, lambda tensor: tensor
+    ):
+        layer(x, training=True)
+
+    kernel = layer.transformer_layers[0].feed_forward.intermediate.kernel
+    places = {
+        each.untyped_storage().data_ptr()
+        for each in kept
+        if sorted(each.shape) == sorted(kernel.shape)
+        and each.dtype == torch.bfloat16
+    }
+    # That of the block's other kernel has the same sides.
+    assert len(places) == 2
 
 
 @pytest.mark.skipif(

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from keras_albert.layers.activations import get_activation
+from keras_albert.layers.feed_forward import activated_product
 from keras_albert.layers.layer_normalization import LayerNormalization
 from keras_albert.layers.recomputation import recomputed
 from keras_albert.layers.self_attention import attention_context
@@ -194,3 +195,82 @@ def test_a_single_tensor_has_a_single_gradient():
 
     assert value.tolist() == [2, 2, 2]
     assert slope.tolist() == [0, 2, 4]
+
+
+@pytest.mark.every_backend
+@pytest.mark.parametrize("form", ["tanh", "erf"])
+def test_activated_product(form):
+    import torch
+
+    approximate = "tanh" if form == "tanh" else "none"
+
+    def reference(x, kernel):
+        return torch.nn.functional.gelu(x, approximate=approximate) @ kernel
+
+    *arrays, direction = random_arrays(
+        (BATCH, LENGTH, 7), (7, DIM), (BATCH, LENGTH, DIM)
+    )
+    check(
+        lambda x, kernel: activated_product(
+            x, kernel, get_activation(f"gelu_{form}")
+        ),
+        reference,
+        arrays,
+        direction,
+    )
+
+
+def test_activated_product_keeps_its_inputs():
+    def function(x, kernel):
+        return activated_product(x, kernel, get_activation("gelu_tanh"))
+
+    assert kept(function, (2, 5, 13), (13, 3)) == [39, 130]
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "torch", reason="a tool of PyTorch's"
+)
+@pytest.mark.every_backend
+def test_activated_product_keeps_its_inputs_on_torch():
+    import torch
+
+    x, kernel = (
+        torch.ones(shape, requires_grad=True) for shape in ((2, 5, 13), (13, 3))
+    )
+    saved = []
+    with torch.autograd.graph.saved_tensors_hooks(
+        lambda tensor: saved.append(tensor.numel()) or tensor,
+        lambda tensor: tensor,
+    ):
+        activated_product(x, kernel, get_activation("gelu_tanh"))
+
+    assert sorted(saved) == [39, 130]
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "jax", reason="XLA decides when to compute"
+)
+@pytest.mark.every_backend
+def test_xla_computes_nothing_for_the_backward_pass_in_advance():
+    import jax
+    import jax.numpy as jnp
+
+    calls, rows, wide = 12, 64, 512
+
+    def loss(x, first, second):
+        for _ in range(calls):
+            wide_x = x @ first
+            x = activated_product(wide_x, second, get_activation("gelu_tanh"))
+        return jnp.sum(x)
+
+    shapes = (1, rows, 8), (8, wide), (wide, 8)
+    compiled = (
+        jax.jit(jax.grad(loss, argnums=(1, 2)))
+        .lower(*(jax.ShapeDtypeStruct(s, "float32") for s in shapes))
+        .compile()
+    )
+    # One wide tensor a call is kept, and what a single call needs.
+    wide_tensors = compiled.memory_analysis().temp_size_in_bytes / (
+        4 * rows * wide
+    )
+    assert calls <= wide_tensors < 1.5 * calls
