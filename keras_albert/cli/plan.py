@@ -82,7 +82,8 @@ def plan(
         typer.Option(
             metavar="LENGTH:SHARE%,…",
             help="Lengths one after the other, such as 128@2:60%,512x8:40% "
-            "(@2: two layer calls, x8: batches of 8). "
+            "(@2: two layer calls, x8: batches of 8), or in turn: "
+            "96x32+384x8:100%. "
             "[dim]default: --sequence-length throughout[/]",
             rich_help_panel=THE_RUN,
         ),

@@ -1,18 +1,23 @@
 """Phases of a run: length, batch or depth change, the weights go on.
 
-    "128:90%,512:10%"  ->  [Phase(128, share=0.9), Phase(512, share=0.1)]
-                       ->  steps 0 … 900 … 1000
+    "128:90%,512:10%"      ->  [Phase(128, share=0.9), Phase(512, share=0.1)]
+                           ->  steps 0 … 900 … 1000
+    "96x32+384x8:100%"     ->  one phase whose steps take turns: a batch of
+                               short examples, a batch of long ones, …
 
 Attention costs grow with the square of the length, so most steps are made on
 short sequences and the last ones teach the remaining positions. Depth costs
-no weights, so the first steps may be made with fewer layer calls.
+no weights, so the first steps may be made with fewer layer calls. Lengths in
+turn are for small budgets: what orders two segments is learnt on short ones,
+many at a time, and kept in use on long ones.
 """
 
 import dataclasses
+import itertools
 import re
 
 _PHASE = re.compile(
-    r"(?P<sequence_length>\d+)(?:x(?P<batch_size>\d+))?"
+    r"(?P<shapes>\d+(?:x\d+)?(?:\+\d+(?:x\d+)?)*)"
     r"(?:@(?P<num_layers>\d+))?:(?P<percent>\d+(?:\.\d+)?)%"
 )
 
@@ -26,17 +31,30 @@ class Phase:
         share: float. Share of the run's steps, above 0. Defaults to `1.0`.
         batch_size: int, optional. Defaults to the run's.
         num_layers: int, optional. Layer calls; defaults to the model's.
+        alternating: tuple of `(sequence_length, batch_size)`. Other batches
+            that the steps take in turn, before one of the phase's own.
+            Evaluation is on those of the phase's own.
     """
 
     sequence_length: int
     share: float = 1.0
     batch_size: int | None = None
     num_layers: int | None = None
+    alternating: tuple = ()
 
 
 @dataclasses.dataclass(frozen=True)
 class PhaseSpan:
-    """A phase with its place in the run: steps from `start` up to `stop`."""
+    """Steps of a run with batches of one shape, from `start` up to `stop`.
+
+    Of these it has every `num_turns`-th, the first after `turn` others.
+
+    Example:
+
+    >>> short, long = phase_spans(parse_phases("96x32+384x8:100%"), 7, 32)
+    >>> short.num_steps, long.num_steps
+    (4, 3)
+    """
 
     index: int
     start: int
@@ -44,13 +62,31 @@ class PhaseSpan:
     sequence_length: int
     batch_size: int
     num_layers: int | None
+    turn: int = 0
+    num_turns: int = 1
+
+    @property
+    def num_steps(self):
+        """How many steps are made with these batches."""
+        return self.steps_before(self.stop)
+
+    def steps_before(self, step):
+        """How many of them lie before a step of the run."""
+        passed = min(max(step, self.start), self.stop) - self.start
+        return max(0, -((self.turn - passed) // self.num_turns))
+
+    def has(self, step):
+        """Whether the update that follows `step` is one of them."""
+        is_inside = self.start <= step < self.stop
+        return is_inside and (step - self.start) % self.num_turns == self.turn
 
 
 def parse_phases(text):
     """Reads phases as written on a command line.
 
     Args:
-        text: string. `LENGTH[xBATCH][@LAYERS]:SHARE%`, separated by commas.
+        text: string. `LENGTH[xBATCH][+…][@LAYERS]:SHARE%`, separated by
+            commas.
 
     Returns:
         List of `Phase`.
@@ -60,31 +96,39 @@ def parse_phases(text):
 
     Example:
 
-    >>> parse_phases("128@3:90%,512x8:10%")[1]
-    Phase(sequence_length=512, share=0.1, batch_size=8, num_layers=None)
+    >>> phase = parse_phases("128@3:90%,512x8:10%")[1]
+    >>> phase.sequence_length, phase.share, phase.batch_size
+    (512, 0.1, 8)
     """
     phases = []
     for part in text.split(","):
         match = _PHASE.fullmatch(part.strip())
         if match is None:
             raise ValueError(
-                "A phase is written LENGTH[xBATCH][@LAYERS]:SHARE%. Received: "
-                f"{part.strip()!r} in {text!r}. For example: "
-                "128:90%,512x8:10%."
+                "A phase is written LENGTH[xBATCH][+…][@LAYERS]:SHARE%. "
+                f"Received: {part.strip()!r} in {text!r}. For example: "
+                "128:90%,512x8:10%, or 96x32+384x8:100% for batches in turn."
             )
+        *alternating, own = map(_shape, match["shapes"].split("+"))
         phases.append(
             Phase(
-                int(match["sequence_length"]),
+                own[0],
                 float(match["percent"]) / 100,
-                _optional_int(match["batch_size"]),
+                own[1],
                 _optional_int(match["num_layers"]),
+                tuple(alternating),
             )
         )
     return phases
 
 
+def _shape(text):
+    length, _, batch_size = text.partition("x")
+    return int(length), _optional_int(batch_size)
+
+
 def _optional_int(digits):
-    return None if digits is None else int(digits)
+    return int(digits) if digits else None
 
 
 def phase_spans(phases, steps, batch_size):
@@ -96,7 +140,8 @@ def phase_spans(phases, steps, batch_size):
         batch_size: int. For phases without one of their own.
 
     Returns:
-        List of `PhaseSpan`, one after the other from 0 to `steps`.
+        List of `PhaseSpan`, one after the other from 0 to `steps`; those whose
+        batches take turns side by side, the phase's own the last.
 
     Raises:
         ValueError: If the shares do not sum to 1, a phase would have no step,
@@ -117,16 +162,35 @@ def phase_spans(phases, steps, batch_size):
         )
     spans = []
     done = 0.0
-    for index, phase in enumerate(phases):
+    for phase in phases:
         start = spans[-1].stop if spans else 0
         done += phase.share
         stop = round(done * steps)
-        size = batch_size if phase.batch_size is None else phase.batch_size
-        if stop <= start or min(phase.sequence_length, size) < 1:
+        shapes = [
+            (length, batch_size if size is None else size)
+            for length, size in (
+                *phase.alternating,
+                (phase.sequence_length, phase.batch_size),
+            )
+        ]
+        if stop - start < len(shapes) or min(map(min, shapes)) < 1:
             raise ValueError(
                 "Each phase needs at least one step, one token and one "
                 f"example. Received: {phase} of {steps} steps."
             )
-        shape = phase.sequence_length, size, phase.num_layers
-        spans.append(PhaseSpan(index, start, stop, *shape))
+        for turn, shape in enumerate(shapes):
+            place = len(spans), start, stop
+            spans.append(
+                PhaseSpan(*place, *shape, phase.num_layers, turn, len(shapes))
+            )
     return spans
+
+
+def side_by_side(spans):
+    """Returns lists of the spans that take turns, one list after the other.
+
+    Args:
+        spans: list of `PhaseSpan`.
+    """
+    by_start = itertools.groupby(spans, key=lambda span: span.start)
+    return [list(turns) for _, turns in by_start]

@@ -176,7 +176,7 @@ def _make_phase(run, machine, span, answer, num_examples, efficiency, price):
     seconds = roofline(machine, shape, costs)
     limit = max(seconds, key=seconds.get)
     update = run.accumulate * seconds[limit] / efficiency
-    steps = span.stop - span.start
+    steps = span.num_steps
     epoch = None
     if num_examples is not None:
         epoch = num_examples / span.batch_size * update

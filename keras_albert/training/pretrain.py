@@ -104,8 +104,9 @@ def pretrain(
         sequence_length: int. Defaults to that of `data`, or `128`.
         phases: list of `Phase`, or a string such as `"128:90%,512:10%"`,
             optional. Takes the place of `sequence_length`; each phase is
-            evaluated at its own length and depth. The last phase must have
-            the model's own depth.
+            evaluated at its own length and depth. The steps of
+            `"96x32+384x8:100%"` take turns, and it is evaluated at the last
+            of its lengths. The last phase must have the model's own depth.
         optimizer: string. `"adamw"` or `"lamb"`; LAMB is for batches of
             hundreds and more. Defaults to the recipe's.
         learning_rate: float. The peak; defaults to `pretraining_rate`.

@@ -38,13 +38,13 @@ class RunCosts:
     def flops_left(self, step):
         """Operations from `step` to the end of the run."""
         return sum(
-            max(0, span.stop - max(step, span.start)) * flops
+            (span.num_steps - span.steps_before(step)) * flops
             for span, flops in zip(self.spans, self._flops, strict=True)
         )
 
     def _index(self, step):
         for index, span in enumerate(self.spans):
-            if step < span.stop:
+            if span.has(step):
                 return index
         return len(self.spans) - 1
 

@@ -63,7 +63,7 @@ class RunData:
 
         Args:
             span: `PhaseSpan`.
-            step: int. A step of the phase.
+            step: int. A step of the run, not before the phase.
             worker_index, num_workers: int, as in `pretraining_dataset`.
         """
         # Each phase draws pairs and masks of its own.
@@ -78,7 +78,7 @@ class RunData:
             sequence_length=span.sequence_length,
             objective=self.settings.objective,
             seed=int(key) if span.index else self.settings.seed,
-            start_step=step - span.start,
+            start_step=span.steps_before(step),
             worker_index=worker_index,
             num_workers=num_workers,
         )

@@ -12,6 +12,7 @@ from keras_albert.training.curves import read_history
 from keras_albert.training.depth import set_active_layers
 from keras_albert.training.distribution import Distribution
 from keras_albert.training.micro_batches import split_batches
+from keras_albert.training.phases import side_by_side
 from keras_albert.training.state_files import last_state
 from keras_albert.training.state_files import restore_state
 from keras_albert.training.state_files import tidy_states
@@ -91,9 +92,9 @@ def train(
     )
     start_step = record.start_step
     try:
-        for span, held_out in zip(
-            settings.spans, evaluation.datasets, strict=True
-        ):
+        for turns in side_by_side(settings.spans):
+            span = turns[-1]
+            held_out = evaluation.datasets[span.index]
             if settings.accumulate > 1:
                 # One part, for the losses of parts need divided weights.
                 held_out = split_batches(held_out, 1)
@@ -105,7 +106,7 @@ def train(
                 _evaluate(model, held_out, callbacks)
             _fit(
                 model,
-                functools.partial(batches, span),
+                functools.partial(batches, turns),
                 held_out,
                 callbacks,
                 intervals(
@@ -188,7 +189,35 @@ def _history_until(path, step):
     return [r for r in read_history(path) if r["step"] <= step]
 
 
-def _batches(data, parts, clock, distribution, span, step):
+def _batches(data, parts, clock, distribution, turns, step):
+    if len(turns) == 1:
+        return _batches_of_span(
+            data, parts, clock, distribution, turns[0], step
+        )
+    made = [
+        _batches_of_span(data, parts, None, distribution, span, step)
+        for span in turns
+    ]
+    dataset = untuned(take_turns(made, step - turns[0].start, parts))
+    return dataset if clock is None else clock.watch(dataset)
+
+
+def take_turns(datasets, step, parts=1):
+    """Returns a dataset of batches of each dataset in turn.
+
+    Args:
+        datasets: list of endless `tf.data.Dataset`.
+        step: int. Steps taken before; says whose turn it is.
+        parts: int. Batches that make one step. Defaults to `1`.
+    """
+    import tensorflow as tf
+
+    first, number = step * parts, len(datasets)
+    whose = tf.data.Dataset.counter(first).map(lambda i: i // parts % number)
+    return tf.data.Dataset.choose_from_datasets(datasets, whose)
+
+
+def _batches_of_span(data, parts, clock, distribution, span, step):
     if parts == 1:
         dataset = untuned(
             data.batches(

@@ -4,6 +4,7 @@ from keras_albert.training.phases import Phase
 from keras_albert.training.phases import PhaseSpan
 from keras_albert.training.phases import parse_phases
 from keras_albert.training.phases import phase_spans
+from keras_albert.training.phases import side_by_side
 
 
 def test_phases_are_read_as_written():
@@ -47,3 +48,29 @@ def test_a_phase_without_work_is_refused(phase):
     rest = Phase(128, 1 - phase.share)
     with pytest.raises(ValueError, match="at least one step"):
         phase_spans([rest, phase], 100, 32)
+
+
+def test_batches_in_turn_are_read_as_written():
+    assert parse_phases("96x32+128+384x8@2:100%") == [
+        Phase(384, 1.0, 8, 2, alternating=((96, 32), (128, None)))
+    ]
+
+
+def test_steps_are_taken_in_turn():
+    phases = parse_phases("96x32+384x8:60%,512:40%")
+
+    spans = phase_spans(phases, 12, 16)
+
+    taken = [[s.index for s in spans if s.has(step)] for step in range(12)]
+    assert taken == [[0], [1]] * 3 + [[0]] + [[2]] * 5
+    assert [s.num_steps for s in spans] == [4, 3, 5]
+    for span in spans:
+        before = [span.steps_before(step) for step in range(13)]
+        counted = [sum(map(span.has, range(step))) for step in range(13)]
+        assert before == counted
+    assert side_by_side(spans) == [spans[:2], spans[2:]]
+
+
+def test_each_shape_needs_a_step():
+    with pytest.raises(ValueError, match="at least one step"):
+        phase_spans(parse_phases("96+384:10%,512:90%"), 10, 32)

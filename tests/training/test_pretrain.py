@@ -189,8 +189,9 @@ def test_a_shallow_phase_trains_the_same_weights(run, tmp_path, tiny_config):
     assert load_pretrained(deepened).backbone.num_layers == 2
 
 
-def test_a_run_continues_inside_its_second_phase(run, tmp_path):
-    settings = {"phases": "12:50%,24:50%"}
+@pytest.mark.parametrize("phases", ["12:50%,24:50%", "12x2+24:100%"])
+def test_a_run_continues_inside_a_phase(run, tmp_path, phases):
+    settings = {"phases": phases}
     whole = run(output=tmp_path / "whole", **settings)
     with pytest.raises(callbacks.TrainingInterrupted):
         run(callbacks=[InterruptAt(5)], **settings)
@@ -200,6 +201,21 @@ def test_a_run_continues_inside_its_second_phase(run, tmp_path):
     assert load_pretrained(result).preprocessor.sequence_length == 24
     for a, b in zip(weights_of(whole), weights_of(result), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-6)
+
+
+@every_backend
+def test_batches_take_turns(run, tmp_path):
+    settings = {"evaluation_every": 1, "warmup_steps": 1, "steps": 2}
+    short = run(
+        output=tmp_path / "short", sequence_length=12, batch_size=2, **settings
+    )
+    result = run(phases="12x2+24:100%", **settings)
+
+    assert result.history[0]["loss"] == pytest.approx(
+        short.history[0]["loss"], rel=1e-6
+    )
+    assert result.history[1]["loss"] != short.history[1]["loss"]
+    assert load_pretrained(result).preprocessor.sequence_length == 24
 
 
 def test_the_weight_of_sentence_order_enters_the_loss(run):

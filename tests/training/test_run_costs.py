@@ -28,3 +28,14 @@ def test_what_is_left_falls_to_nothing(costs):
     assert costs.flops_left(0) == 6 * costs.flops(0) + 4 * costs.flops(6)
     assert costs.flops_left(8) == 2 * costs.flops(6)
     assert costs.flops_left(10) == 0
+
+
+def test_batches_in_turn_cost_what_they_have():
+    phases = parse_phases("128+512x8:100%")
+    arguments = backbone_arguments("albert_base")
+    costs = RunCosts(phase_spans(phases, 5, 32), arguments)
+
+    assert [costs.tokens(step) for step in range(3)] == [4096, 4096, 4096]
+    assert costs.flops(0) == costs.flops(2) < costs.flops(1)
+    assert costs.flops_left(1) == 2 * costs.flops(1) + 2 * costs.flops(2)
+    assert costs.flops_left(5) == 0

@@ -1,4 +1,5 @@
 from keras_albert.training.run_loop import intervals
+from keras_albert.training.run_loop import take_turns
 
 
 def test_evaluations_fall_on_multiples_and_on_the_end():
@@ -16,3 +17,19 @@ def test_a_dataset_is_not_tuned():
     dataset = untuned(tf.data.Dataset.range(3))
 
     assert dataset.options().autotune.enabled is False
+
+
+def test_datasets_take_turns_from_any_step_on():
+    import tensorflow as tf
+
+    def taken(step, parts=1):
+        endless = [
+            tf.data.Dataset.from_tensors([letter] * size).repeat()
+            for letter, size in (("a", 2), ("b", 3), ("c", 1))
+        ]
+        batches = take_turns(endless, step, parts).take(6)
+        return b"".join(b[0] for b in batches.as_numpy_iterator()).decode()
+
+    assert taken(0) == "abcabc"
+    assert taken(4) == "bcabca"
+    assert taken(1, parts=2) == "bbccaa"
