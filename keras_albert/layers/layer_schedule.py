@@ -59,6 +59,37 @@ def layer_schedule(sharing, num_layers, num_groups=1, num_inner_repetitions=1):
     return schedule
 
 
+def shallow_calls(num_layers, active_layers, num_groups=1):
+    """Returns which group calls of a deep schedule a shallow one makes.
+
+    Each group makes its first calls, so that a shallow encoder has no parts
+    that the deep one has not.
+
+    Args:
+        num_layers: int. Group calls of the deep schedule.
+        active_layers: int. Group calls of the shallow one.
+        num_groups: int. Defaults to `1`.
+
+    Returns:
+        List of `active_layers` ints below `num_layers`, of the groups that a
+        schedule of that depth has.
+
+    Example:
+
+    >>> shallow_calls(num_layers=6, active_layers=2, num_groups=2)
+    [0, 3]
+    """
+    groups = [call * num_groups // num_layers for call in range(num_layers)]
+    made = [call * num_groups // active_layers for call in range(active_layers)]
+    calls = []
+    for call, group in enumerate(made):
+        place = call - made.index(group)
+        # Rounding may leave a group one call short; it makes its last twice.
+        place = min(place, groups.count(group) - 1)
+        calls.append(groups.index(group) + place)
+    return calls
+
+
 def _check_schedule(sharing, num_layers, num_groups, num_inner_repetitions):
     if sharing not in SHARING_POLICIES:
         raise ValueError(

@@ -14,6 +14,7 @@ from keras_albert.layers.feed_forward import FeedForward
 from keras_albert.layers.layer_loop import call_layer
 from keras_albert.layers.layer_loop import repeat_layer
 from keras_albert.layers.layer_schedule import layer_schedule
+from keras_albert.layers.layer_schedule import shallow_calls
 from keras_albert.layers.self_attention import SelfAttention
 from keras_albert.layers.transformer_layer import TransformerLayer
 
@@ -152,9 +153,17 @@ class SharedEncoder(keras.layers.Layer):
             )
         self._active_layers = count
         schedule = layer_schedule(
-            self.sharing, count, self.num_groups, self.num_inner_repetitions
+            self.sharing,
+            self.num_layers,
+            self.num_groups,
+            self.num_inner_repetitions,
         )
-        self.call_order = [self._pairs.index(pair) for pair in schedule]
+        inner = self.num_inner_repetitions
+        self.call_order = [
+            self._pairs.index(pair)
+            for call in shallow_calls(self.num_layers, count, self.num_groups)
+            for pair in schedule[call * inner : (call + 1) * inner]
+        ]
 
     def _make_attention(self, name):
         return SelfAttention(

@@ -15,6 +15,7 @@ many at a time, and kept in use on long ones.
 import dataclasses
 import itertools
 import re
+import statistics
 
 _PHASE = re.compile(
     r"(?P<shapes>\d+(?:x\d+)?(?:\+\d+(?:x\d+)?)*)"
@@ -41,6 +42,11 @@ class Phase:
     batch_size: int | None = None
     num_layers: int | None = None
     alternating: tuple = ()
+
+    def __post_init__(self):
+        # Lists, as JSON has them, are welcome.
+        pairs = tuple(tuple(pair) for pair in self.alternating)
+        object.__setattr__(self, "alternating", pairs)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -166,13 +172,7 @@ def phase_spans(phases, steps, batch_size):
         start = spans[-1].stop if spans else 0
         done += phase.share
         stop = round(done * steps)
-        shapes = [
-            (length, batch_size if size is None else size)
-            for length, size in (
-                *phase.alternating,
-                (phase.sequence_length, phase.batch_size),
-            )
-        ]
+        shapes = _shapes(phase, batch_size)
         if stop - start < len(shapes) or min(map(min, shapes)) < 1:
             raise ValueError(
                 "Each phase needs at least one step, one token and one "
@@ -184,6 +184,38 @@ def phase_spans(phases, steps, batch_size):
                 PhaseSpan(*place, *shape, phase.num_layers, turn, len(shapes))
             )
     return spans
+
+
+def examples_per_step(phases, batch_size):
+    """Returns how many examples a step has, on average over the run.
+
+    Args:
+        phases: list of `Phase`.
+        batch_size: int. For phases without one of their own.
+
+    Example:
+
+    >>> examples_per_step(parse_phases("128x256:90%,512x64:10%"), 32)
+    237
+    """
+    total = sum(
+        phase.share
+        * statistics.mean(size for _, size in _shapes(phase, batch_size))
+        for phase in phases
+    )
+    return max(1, round(total))
+
+
+def _shapes(phase, batch_size):
+    """Lists `(sequence_length, batch_size)` of the batches that take turns."""
+    shapes = [
+        *phase.alternating,
+        (phase.sequence_length, phase.batch_size),
+    ]
+    return [
+        (length, batch_size if size is None else size)
+        for length, size in shapes
+    ]
 
 
 def side_by_side(spans):

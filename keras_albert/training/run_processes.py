@@ -12,6 +12,7 @@ from pathlib import Path
 from keras_albert.data.masking import default_num_predictions
 from keras_albert.training import preflight
 from keras_albert.training.plan_estimate import StepShape
+from keras_albert.training.plan_estimate import optimizer_slots
 from keras_albert.training.plan_estimate import state_bytes
 from keras_albert.training.plan_estimate import temporary_bytes
 from keras_albert.training.run_folder import RunFolder
@@ -163,13 +164,12 @@ def check_same_start(distribution, step):
 
 
 def _step_bytes(settings, span, examples):
-    backbone = dict(settings.backbone)
-    if span.num_layers:
-        backbone["num_layers"] = span.num_layers
     shape = StepShape(
-        backbone,
+        settings.backbone,
         batch_size=examples,
         sequence_length=span.sequence_length,
         num_predictions=default_num_predictions(span.sequence_length),
+        active_layers=span.num_layers,
     )
-    return state_bytes(shape) + temporary_bytes(shape)
+    slots = optimizer_slots(settings.optimizer)
+    return state_bytes(shape, slots) + temporary_bytes(shape)

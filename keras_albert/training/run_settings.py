@@ -11,6 +11,7 @@ from pathlib import Path
 from keras_albert.models.config import AlbertConfig
 from keras_albert.models.sizes import backbone_arguments
 from keras_albert.training.phases import Phase
+from keras_albert.training.phases import examples_per_step
 from keras_albert.training.phases import parse_phases
 from keras_albert.training.phases import phase_spans
 from keras_albert.training.published_recipe import Recipe
@@ -117,12 +118,13 @@ def resolve_settings(
         accumulate=others["accumulate"],
     )
     recipe = recipe_name(recipe, size, steps)
-    if steps is None:
-        steps = recipe_steps(recipe, batch_size)
     if phases is None:
         phases = [Phase(sequence_length or sources.sequence_length)]
     elif isinstance(phases, str):
         phases = parse_phases(phases)
+    num_examples = examples_per_step(phases, batch_size)
+    if steps is None:
+        steps = recipe_steps(recipe, num_examples)
     spans = phase_spans(phases, steps, batch_size)
     _check_parts(spans, others["accumulate"])
     if optimizer not in (None, *OPTIMIZERS):
@@ -142,7 +144,7 @@ def resolve_settings(
     _check_depths(backbone, spans)
     recipe = make_recipe(
         recipe,
-        batch_size,
+        num_examples,
         backbone["hidden_dim"],
         steps=steps,
         optimizer=optimizer,

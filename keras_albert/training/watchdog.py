@@ -167,8 +167,9 @@ class Watchdog(StepCallback):
             self._raise_once(
                 "order_at_chance",
                 f"Sentence order is right in {accuracy:.1%} of "
-                f"{self.num_pairs} held-out pairs, which is chance. Train "
-                "longer or on longer sequences; order is learnt after words.",
+                f"{self.num_pairs} held-out pairs, which is chance. Order is "
+                "learnt after words: train longer, or on short and long "
+                "sequences in turn (--phases 96x32+512x6:100%).",
             )
 
     def _raise_once(self, kind, message):

@@ -3,6 +3,7 @@
 import pytest
 
 from keras_albert.layers import layer_schedule
+from keras_albert.layers.layer_schedule import shallow_calls
 
 
 def test_each_policy_shares_what_it_says():
@@ -58,3 +59,15 @@ def test_group_index_is_googles(num_layers, num_groups):
 def test_bad_sizes_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         layer_schedule(**arguments)
+
+
+def test_a_shallow_schedule_has_its_groups_from_calls_of_the_deep_one():
+    for deep in range(1, 9):
+        for groups in range(1, deep + 1):
+            assert shallow_calls(deep, deep, groups) == list(range(deep))
+            for shallow in range(groups, deep + 1):
+                calls = shallow_calls(deep, shallow, groups)
+                expected = layer_schedule("all", shallow, groups)
+                whole = layer_schedule("all", deep, groups)
+                assert [whole[call] for call in calls] == expected
+                assert calls == sorted(calls)

@@ -165,6 +165,19 @@ def test_groups_keep_their_share_of_fewer_layers():
     assert encoder.call_order == [0, 0, 1, 1]
 
 
+@pytest.mark.parametrize("sharing", POLICIES)
+def test_fewer_layers_of_groups_have_the_parts_of_the_deep_one(sharing):
+    encoder = make(num_layers=4, num_groups=2, sharing=sharing)
+    names = {layer: i for i, layer in enumerate(encoder.transformer_layers)}
+    deep = [encoder.transformer_layers[i] for i in encoder.call_order]
+
+    encoder.active_layers = 2
+
+    made = [encoder.transformer_layers[i] for i in encoder.call_order]
+    # The first call of each group of two.
+    assert [names[x] for x in made] == [names[deep[0]], names[deep[2]]]
+
+
 @pytest.mark.parametrize("count", [1, 7])
 def test_active_layers_outside_the_depth_are_refused(count):
     encoder = make(num_layers=6, num_groups=2)

@@ -6,6 +6,7 @@ from keras_albert.training import run_processes
 from keras_albert.training.distribution import Distribution
 from keras_albert.training.phases import Phase
 from keras_albert.training.phases import phase_spans
+from keras_albert.training.plan_estimate import num_parameters
 
 SETTINGS = {"seed": 1}
 
@@ -108,6 +109,7 @@ def settings():
     return types.SimpleNamespace(
         spans=[phase_spans([Phase(16)], steps=9, batch_size=8)[0]],
         accumulate=1,
+        optimizer={"name": "adamw"},
         backbone={
             "vocabulary_size": 13,
             "num_layers": 2,
@@ -145,3 +147,11 @@ def test_a_step_larger_than_the_memory_is_refused(
     settings.spans[0] = phase_spans([Phase(16)], steps=9, batch_size=800)[0]
     with pytest.raises(ValueError, match="--batch-size"):
         run_processes.check_devices(Distribution(), settings, tmp_path / "out")
+
+
+def test_averages_are_memory_too(settings):
+    plain = run_processes._step_bytes(settings, settings.spans[0], 8)
+    settings.optimizer["ema_momentum"] = 0.99
+    averaged = run_processes._step_bytes(settings, settings.spans[0], 8)
+
+    assert averaged - plain == 4 * num_parameters(settings.backbone)

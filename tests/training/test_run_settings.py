@@ -65,6 +65,16 @@ def test_a_published_size_is_pretrained_as_published(resolve):
     assert settings.recipe.name == "published"
 
 
+def test_the_recipe_is_for_the_batches_of_the_phases(resolve):
+    """90 % of 256 and 10 % of 64 are 236.8 examples a step."""
+    published = {"size": "albert_base", "config": None, "steps": None}
+    phased = resolve(phases="128x256:90%,512x64:10%", **published)
+    alike = resolve(batch_size=237, **published)
+
+    assert phased.steps == alike.steps == round(125_000 * 4096 / 237)
+    assert phased.optimizer == alike.optimizer
+
+
 def test_every_setting_that_changes_numbers_is_described(resolve):
     """What is not described could differ when a run is continued."""
     before = resolve().describe()
