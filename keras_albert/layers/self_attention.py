@@ -14,6 +14,10 @@ from keras_albert.layers.tpu_attention import has_tpu_kernel
 from keras_albert.layers.tpu_attention import is_tpu
 from keras_albert.layers.tpu_attention import tpu_attention
 
+# On two cores forward and backward pass of 1024 tokens in bfloat16 take 8, 10
+# and 21 ms at lengths 64, 128 and 256; fused 32, 18 and 18.
+LONGEST_UNFUSED = 128
+
 
 def attention_weights(query, key, attention_mask):
     """Returns how much each position attends to each other one.
@@ -34,13 +38,7 @@ def attention_weights(query, key, attention_mask):
     """
     scale = float(query.shape[-1]) ** -0.5
     scores = ops.einsum("bqnd,bknd->bnqk", query * scale, key)
-    scores = ops.cast(scores, "float32")
-    if attention_mask is not None:
-        # The lowest finite float, not minus infinity: a row of minus
-        # infinities has no softmax.
-        lowest = -3.4028235e38
-        scores = ops.where(attention_mask, scores, lowest)
-    return ops.cast(ops.softmax(scores, axis=-1), query.dtype)
+    return _masked_softmax(scores, attention_mask)
 
 
 def attention_context(query, key, value, attention_mask):
@@ -87,6 +85,54 @@ def attention_context(query, key, value, attention_mask):
         return by_query, by_key, by_value, *map(ops.zeros_like, mask)
 
     return recomputed(function, gradient)(*tensors)
+
+
+def attention_with_kept_weights(query, key, value, attention_mask):
+    """Returns `attention_context`, keeping the weights in the inputs' dtype.
+
+    For PyTorch on CPUs, whose fused kernel takes twice as long for short
+    16-bit sequences. Differentiated step by step, the weights would be kept
+    in float32, too.
+
+    Args and Returns: as `attention_context`.
+    """
+    scale = float(query.shape[-1]) ** -0.5
+
+    @ops.custom_gradient
+    def attend(query, key, value):
+        scores = ops.matmul(query * scale, _transposed(key))
+        weights = _masked_softmax(scores, attention_mask)
+
+        def backward(*_, upstream):
+            by_value = ops.matmul(_transposed(weights), upstream)
+            slope = ops.matmul(upstream, _transposed(value))
+            share = ops.cast(weights, "float32")
+            slope = share * slope
+            slope = slope - share * ops.sum(slope, axis=-1, keepdims=True)
+            slope = ops.cast(slope * scale, query.dtype)
+            by_query = ops.matmul(slope, key)
+            return by_query, ops.matmul(_transposed(slope), query), by_value
+
+        return ops.matmul(weights, value), backward
+
+    # (B, S, N, D) -> (B, N, S, D) and back
+    tensors = (ops.transpose(x, (0, 2, 1, 3)) for x in (query, key, value))
+    return ops.transpose(attend(*tensors), (0, 2, 1, 3))
+
+
+def _transposed(x):
+    return ops.transpose(x, (0, 1, 3, 2))
+
+
+def _masked_softmax(scores, attention_mask):
+    dtype = scores.dtype
+    scores = ops.cast(scores, "float32")
+    if attention_mask is not None:
+        # The lowest finite float, not minus infinity: a row of minus
+        # infinities has no softmax.
+        lowest = -3.4028235e38
+        scores = ops.where(attention_mask, scores, lowest)
+    return ops.cast(ops.softmax(scores, axis=-1), dtype)
 
 
 @keras.saving.register_keras_serializable("keras_albert")
@@ -209,6 +255,10 @@ class SelfAttention(keras.layers.Layer):
         query, key, value = map(self._split_heads, (query, key, value))
         if can_fuse and not _has_fused_kernel():
             context = attention_context(query, key, value, attention_mask)
+        elif can_fuse and training and _is_faster_unfused(query):
+            context = attention_with_kept_weights(
+                query, key, value, attention_mask
+            )
         elif can_fuse:
             context = ops.dot_product_attention(
                 query, key, value, mask=attention_mask
@@ -268,3 +318,13 @@ def _has_fused_kernel():
         on_cpu = keras.distribution.list_devices()[0].startswith("cpu")
         return is_tpu() or not on_cpu
     return backend == "torch"
+
+
+def _is_faster_unfused(query):
+    """Whether PyTorch's fused attention is slow for a `(B, S, N, D)` query."""
+    return (
+        keras.backend.backend() == "torch"
+        and query.device.type == "cpu"
+        and keras.backend.standardize_dtype(query.dtype) != "float32"
+        and query.shape[1] <= LONGEST_UNFUSED
+    )

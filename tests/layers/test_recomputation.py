@@ -9,6 +9,7 @@ from keras_albert.layers.feed_forward import activated_product
 from keras_albert.layers.layer_normalization import LayerNormalization
 from keras_albert.layers.recomputation import recomputed
 from keras_albert.layers.self_attention import attention_context
+from keras_albert.layers.self_attention import attention_with_kept_weights
 from tests.checks import to_numpy
 
 BATCH, LENGTH, HEADS, DIM = 2, 5, 3, 4
@@ -129,6 +130,29 @@ def test_attention(masked):
     def function(*tensors):
         mask = keras.ops.convert_to_tensor(MASK) if masked else None
         return attention_context(*tensors, mask)
+
+    *arrays, direction = random_arrays(*4 * [(BATCH, LENGTH, HEADS, DIM)])
+    check(function, reference, arrays, direction)
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "torch", reason="for PyTorch's gradients"
+)
+@pytest.mark.every_backend
+@pytest.mark.parametrize("masked", [False, True])
+def test_attention_with_kept_weights(masked):
+    import torch
+
+    def function(*tensors):
+        mask = keras.ops.convert_to_tensor(MASK) if masked else None
+        return attention_with_kept_weights(*tensors, mask)
+
+    def reference(*tensors):
+        mask = torch.tensor(MASK) if masked else None
+        tensors = (x.transpose(1, 2) for x in tensors)
+        return torch.nn.functional.scaled_dot_product_attention(
+            *tensors, mask
+        ).transpose(1, 2)
 
     *arrays, direction = random_arrays(*4 * [(BATCH, LENGTH, HEADS, DIM)])
     check(function, reference, arrays, direction)
