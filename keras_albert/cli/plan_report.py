@@ -70,6 +70,9 @@ def tables(made):
 def rows(made, phase):
     """Lists names and values of a phase; the names of all phases are alike."""
     yield "updates", show.number(phase.steps)
+    if any(each.num_turns > 1 for each in made.phases):
+        turns = f"1 in {phase.num_turns}" if phase.num_turns > 1 else "no"
+        yield "takes turns", turns
     yield "tokens × examples", f"{phase.sequence_length} × {phase.batch_size}"
     if len({each.num_layers for each in made.phases}) > 1:
         yield "layer calls", str(phase.num_layers)

@@ -17,6 +17,8 @@ class PhasePlan:
     Attributes:
         sequence_length, batch_size, num_layers, steps: ints, of the phase;
             `batch_size` counts the examples of an update on all cores.
+        num_turns: int. Of the phase's place in the run, every `num_turns`-th
+            step is one of these; the others have other batches.
         batch_per_core: int. Examples that a core works on at a time.
         method: string. `"compiled"` or `"estimated"`.
         does_not_fit: string or `None`. The compiler's refusal; the figures
@@ -45,6 +47,7 @@ class PhasePlan:
     batch_size: int
     num_layers: int
     steps: int
+    num_turns: int
     batch_per_core: int
     method: str
     does_not_fit: str | None
@@ -188,6 +191,7 @@ def _make_phase(run, machine, span, answer, num_examples, efficiency, price):
         batch_size=span.batch_size,
         num_layers=span.num_layers or run.backbone["num_layers"],
         steps=steps,
+        num_turns=span.num_turns,
         batch_per_core=shape.batch_size,
         method="compiled" if answer.is_compiled else "estimated",
         does_not_fit=answer.does_not_fit,

@@ -48,6 +48,14 @@ def test_four_phases_stand_side_by_side_in_80_columns(four_phases):
     assert len({len(values) for values in cells.values() if values}) == 1
 
 
+def test_batches_in_turn_are_called_so():
+    made = plan(phases="96x32+128x24:50%,128x24:50%", steps=100, compiled=False)
+
+    assert [phase.steps for phase in made.phases] == [25, 25, 50]
+    (line,) = [x for x in printed(made).splitlines() if "takes turns" in x]
+    assert " ".join(line.split()) == "takes turns 1 in 2 1 in 2 no"
+
+
 def test_the_verdict_names_phases(four_phases):
     text = printed(four_phases)
 
