@@ -83,7 +83,7 @@ def test_wrong_phases_are_explained_as_by_pretrain(run_command):
     result = run_command(*BASE, "--phases", "128x8")
 
     assert result.exit_code == 1
-    assert "LENGTH[xBATCH][@LAYERS]:SHARE%" in result.output
+    assert "LENGTH[xBATCH][+…][@LAYERS]:SHARE%" in result.output
 
 
 def test_a_compiler_that_fails_is_told_in_one_line(run_command, monkeypatch):
