@@ -46,9 +46,14 @@ def _not_before(upstream, tensors):
     """
     if keras.backend.backend() != "jax":
         return tensors
-    # Not folded by the compiler, since 0 * inf is not 0.
-    zero = 0.0 * upstream[(0,) * len(upstream.shape)]
-    return [x + ops.cast(zero, x.dtype) for x in tensors]
+    # Not folded by the compiler, since 0 * inf is not 0. Row by row, so that
+    # no device asks another.
+    zero = 0.0 * upstream[..., :1]
+    rows = upstream.shape[:-1]
+    return [
+        x + ops.cast(zero, x.dtype) if x.shape[:-1] == rows else x
+        for x in tensors
+    ]
 
 
 def with_derivative(function, derivative):
