@@ -61,7 +61,7 @@ def call_layer(layer, hidden, padding_mask, training, remat=False):
     if not remat or not training:
         return layer(hidden, padding_mask=padding_mask, training=training)
     body = keras.remat(_pure_call(layer, padding_mask, training))
-    trainable, state = _values(layer)
+    trainable, state = _values(layer, hidden)
     hidden, *new_state = body(hidden, *trainable, *state)
     _assign_state(layer, new_state)
     return hidden
@@ -82,12 +82,26 @@ def _pure_call(layer, padding_mask, training):
     return body
 
 
-def _values(layer):
+class _Uncast(keras.layers.Layer):
+    """Reads variables as they are, in the midst of a 16-bit layer."""
+
+    def __init__(self):
+        super().__init__(autocast=False)
+
+    def call(self, hidden, variables):
+        return [variable.value for variable in variables()]
+
+
+def _values(layer, hidden):
+    def read(variables):
+        return _Uncast()(hidden, variables=lambda: variables)
+
+    # In full precision, so that gradients of the calls are summed in it.
     return (
-        [v.value for v in layer.trainable_variables],
+        read(layer.trainable_variables),
         # Copies: PyTorch assigns in place, and a recomputed call must start
         # from the state of the first one.
-        [ops.copy(v.value) for v in layer.non_trainable_variables],
+        [ops.copy(value) for value in read(layer.non_trainable_variables)],
     )
 
 
@@ -122,7 +136,7 @@ def _chain(layer, hidden, padding_mask, count, remat):
     body = _pure_call(layer, padding_mask, training=True)
     if remat:
         body = keras.remat(body)
-    trainable, state = _values(layer)
+    trainable, state = _values(layer, hidden)
     narrow = [_narrowed(layer, value) for value in trainable]
     weights = {id(variable) for variable in layer.weights}
     state = [
@@ -169,7 +183,7 @@ def _scan(layer, hidden, padding_mask, training, count, remat):
     body = _pure_call(layer, padding_mask, training)
     if remat and training:
         body = keras.remat(body)
-    trainable, state = _values(layer)
+    trainable, state = _values(layer, hidden)
 
     def step(carry, _):
         hidden, state = carry

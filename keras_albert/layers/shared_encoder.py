@@ -90,9 +90,7 @@ class SharedEncoder(keras.layers.Layer):
         remat=False,
         **kwargs,
     ):
-        # Weights reach the calls as they are, so that their gradients are
-        # summed in full precision; each block casts them itself.
-        super().__init__(autocast=False, **kwargs)
+        super().__init__(**kwargs)
         schedule = layer_schedule(
             sharing, num_layers, num_groups, num_inner_repetitions
         )
