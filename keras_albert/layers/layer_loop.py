@@ -41,7 +41,7 @@ def repeat_layer(
     # TensorFlow cannot differentiate a rematerialised while loop.
     can_loop = backend == "jax" or (backend == "tensorflow" and not remat)
     if unroll or count == 1 or not can_loop:
-        if training and count > 1 and _gains_from_chain(layer):
+        if training and count > 1 and _gains_from_chain(layer, remat):
             return _chain(layer, hidden, padding_mask, count, remat)
         for _ in range(count):
             hidden = call_layer(layer, hidden, padding_mask, training, remat)
@@ -61,7 +61,7 @@ def call_layer(layer, hidden, padding_mask, training, remat=False):
     if not remat or not training:
         return layer(hidden, padding_mask=padding_mask, training=training)
     body = keras.remat(_pure_call(layer, padding_mask, training))
-    trainable, state = _values(layer, hidden)
+    trainable, state = _values(layer)
     hidden, *new_state = body(hidden, *trainable, *state)
     _assign_state(layer, new_state)
     return hidden
@@ -82,26 +82,13 @@ def _pure_call(layer, padding_mask, training):
     return body
 
 
-class _Uncast(keras.layers.Layer):
-    """Reads variables as they are, in the midst of a 16-bit layer."""
-
-    def __init__(self):
-        super().__init__(autocast=False)
-
-    def call(self, hidden, variables):
-        return [variable.value for variable in variables()]
-
-
-def _values(layer, hidden):
-    def read(variables):
-        return _Uncast()(hidden, variables=lambda: variables)
-
-    # In full precision, so that gradients of the calls are summed in it.
+def _values(layer):
     return (
-        read(layer.trainable_variables),
+        # Of a 16-bit layer, cast.
+        [v.value for v in layer.trainable_variables],
         # Copies: PyTorch assigns in place, and a recomputed call must start
         # from the state of the first one.
-        [ops.copy(value) for value in read(layer.non_trainable_variables)],
+        [ops.copy(v.value) for v in layer.non_trainable_variables],
     )
 
 
@@ -115,18 +102,21 @@ def _assign_state(layer, state):
             variable.assign(value)
 
 
-def _gains_from_chain(layer):
+def _gains_from_chain(layer, remat):
     backend = keras.backend.backend()
     is_mixed = layer.compute_dtype != layer.variable_dtype
-    # XLA finds equal casts and the order of sums by itself.
-    return backend == "tensorflow" or (backend == "torch" and is_mixed)
+    # XLA finds equal casts and the order of sums by itself. PyTorch needs
+    # more memory where a chained call is computed again.
+    keeps_casts = backend == "torch" and is_mixed and not remat
+    return backend == "tensorflow" or keeps_casts
 
 
 def _chain(layer, hidden, padding_mask, count, remat):
     """Unrolled calls in training, for TensorFlow and PyTorch.
 
     The weights are cast to 16 bit once, not anew in each call, which would
-    keep a copy of them for each call. Their gradients are summed in float32.
+    keep a copy of them for each. Their gradients are summed in 16 bit, too: of
+    24 calls in bfloat16 they lie 3.8 % from float32's, summed in float32 3.7.
 
     On TensorFlow each call gets its weights from the call before, not from
     the variables. So gradients are summed from the last call to the first,
@@ -136,54 +126,20 @@ def _chain(layer, hidden, padding_mask, count, remat):
     body = _pure_call(layer, padding_mask, training=True)
     if remat:
         body = keras.remat(body)
-    trainable, state = _values(layer, hidden)
-    narrow = [_narrowed(layer, value) for value in trainable]
-    weights = {id(variable) for variable in layer.weights}
-    state = [
-        _narrowed(layer, value) if id(variable) in weights else value
-        for variable, value in zip(
-            layer.non_trainable_variables, state, strict=True
-        )
-    ]
+    trainable, state = _values(layer)
     for _ in range(count):
         if keras.backend.backend() == "tensorflow":
             trainable = [ops.copy(value) for value in trainable]
-        given = map(_narrow_view, trainable, narrow)
-        hidden, *state = body(hidden, *given, *state)
+        hidden, *state = body(hidden, *trainable, *state)
     _assign_state(layer, state)
     return hidden
-
-
-def _narrowed(layer, value):
-    # Vectors are small, and normalisation wants them in float32.
-    if len(value.shape) < 2:
-        return value
-    return ops.stop_gradient(ops.cast(value, layer.compute_dtype))
-
-
-def _narrow_view(value, narrow):
-    """Returns `narrow`, with a gradient that goes to `value` in its dtype."""
-    dtype = value.dtype
-    if dtype == narrow.dtype:
-        return value
-
-    @ops.custom_gradient
-    def view(value):
-        # By position, or on PyTorch by name after the arguments.
-        def backward(*arguments, upstream=None):
-            upstream = arguments[0] if upstream is None else upstream
-            return ops.cast(upstream, keras.backend.standardize_dtype(dtype))
-
-        return ops.reshape(narrow, narrow.shape), backward
-
-    return view(value)
 
 
 def _scan(layer, hidden, padding_mask, training, count, remat):
     body = _pure_call(layer, padding_mask, training)
     if remat and training:
         body = keras.remat(body)
-    trainable, state = _values(layer, hidden)
+    trainable, state = _values(layer)
 
     def step(carry, _):
         hidden, state = carry

@@ -116,7 +116,7 @@ def test_gradients_of_the_calls_are_summed_two_at_a_time(remat, dtype):
         if op.type == "AddN" and op.outputs[0].shape == kernel.shape
     ]
 
-    assert sums == 5 * [(2, tf.float32)]
+    assert sums == 5 * [(2, tf.as_dtype(layer.compute_dtype))]
 
 
 @pytest.mark.skipif(
