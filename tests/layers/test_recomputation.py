@@ -5,9 +5,11 @@ import numpy as np
 import pytest
 
 from keras_albert.layers.activations import get_activation
+from keras_albert.layers.feed_forward import FeedForward
 from keras_albert.layers.feed_forward import activated_product
 from keras_albert.layers.layer_normalization import LayerNormalization
 from keras_albert.layers.recomputation import recomputed
+from keras_albert.layers.self_attention import SelfAttention
 from keras_albert.layers.self_attention import attention_context
 from keras_albert.layers.self_attention import attention_with_kept_weights
 from tests.checks import to_numpy
@@ -298,3 +300,77 @@ def test_xla_computes_nothing_for_the_backward_pass_in_advance():
         4 * rows * wide
     )
     assert calls <= wide_tensors < 1.5 * calls
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "jax", reason="XLA decides what to keep"
+)
+@pytest.mark.every_backend
+def test_attention_of_cpus_keeps_no_weights_under_xla():
+    import jax
+    import jax.numpy as jnp
+
+    calls, length, heads = 12, 64, 8
+    layer = SelfAttention(32, heads)
+    layer.build((1, length, 32))
+    weights = [variable.value for variable in layer.trainable_variables]
+
+    def loss(weights, x):
+        for _ in range(calls):
+            x, _ = layer.stateless_call(weights, [], x, training=True)
+        return jnp.sum(x)
+
+    compiled = (
+        jax.jit(jax.grad(loss))
+        .lower(weights, jax.ShapeDtypeStruct((1, length, 32), "float32"))
+        .compile()
+    )
+    kept = compiled.memory_analysis().temp_size_in_bytes
+    assert kept < calls * 4 * heads * length * length
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "torch", reason="a tool of PyTorch's"
+)
+@pytest.mark.every_backend
+@pytest.mark.parametrize(
+    ("dtype", "length", "is_fused"),
+    [
+        ("mixed_bfloat16", 128, False),
+        ("mixed_bfloat16", 129, True),
+        ("float32", 128, True),
+    ],
+)
+def test_short_16_bit_attention_is_not_fused_on_torch(dtype, length, is_fused):
+    import torch
+
+    layer = SelfAttention(8, 2, dtype=dtype)
+    y = layer(torch.ones((1, length, 8)), training=True)
+
+    functions, found = [y.grad_fn], set()
+    while functions:
+        function = functions.pop()
+        if function is not None and function not in found:
+            found.add(function)
+            functions += [each for each, _ in function.next_functions]
+    names = " ".join(function.name() for function in found)
+    assert ("ScaledDotProduct" in names) is is_fused
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "torch", reason="a tool of PyTorch's"
+)
+@pytest.mark.every_backend
+def test_feed_forward_keeps_one_wide_tensor_on_torch():
+    import torch
+
+    layer = FeedForward(8, 13)
+    layer.build((2, 5, 8))
+    saved = []
+    with torch.autograd.graph.saved_tensors_hooks(
+        lambda tensor: saved.append(tensor) or tensor, lambda tensor: tensor
+    ):
+        layer(torch.ones((2, 5, 8)), training=True)
+
+    wide = [x for x in saved if x.numel() == 2 * 5 * 13]
+    assert len({x.untyped_storage().data_ptr() for x in wide}) == 1
