@@ -12,6 +12,8 @@ from keras_albert.layers.dropout import Dropout
 from keras_albert.layers.initialization import kernel_initializer
 from keras_albert.layers.layer_normalization import LayerNormalization
 from keras_albert.layers.recomputation import recomputed
+from keras_albert.layers.rows import as_rows
+from keras_albert.layers.rows import as_sequences
 
 
 def activated_product(x, kernel, activate):
@@ -128,10 +130,11 @@ class FeedForward(keras.layers.Layer):
         self.layer_norm.build(input_shape)
 
     def call(self, hidden, training=None):
-        x = self.intermediate(hidden)  # (B, S, H) -> (B, S, F)
+        rows = as_rows(hidden)
+        x = self.intermediate(rows)  # (B, S, H) -> (B, S, F)
         x = self._contract(x, training)  # (B, S, F) -> (B, S, H)
         x = self.output_dropout(x, training=training)
-        return self.layer_norm(hidden + x)
+        return as_sequences(self.layer_norm(rows + x), hidden)
 
     def _contract(self, x, training):
         dense = self.feed_forward_output

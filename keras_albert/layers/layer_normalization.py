@@ -54,19 +54,21 @@ def _normalization(epsilon, dtype):
         return centred * scale, scale
 
     def function(x, gamma, beta):
-        return ops.cast(standardized(x)[0] * gamma + beta, dtype)
+        unit, _ = standardized(x)
+        gamma, beta = (ops.cast(w, unit.dtype) for w in (gamma, beta))
+        return ops.cast(unit * gamma + beta, dtype)
 
     def gradient(upstream, x, gamma, beta):
         unit, scale = standardized(x)
         upstream = ops.cast(upstream, unit.dtype)
         rows = tuple(range(len(x.shape) - 1))
-        slope = upstream * gamma  # (B, S, H)
+        slope = upstream * ops.cast(gamma, unit.dtype)  # (B, S, H)
         along = ops.mean(slope * unit, axis=-1, keepdims=True)
         slope = slope - ops.mean(slope, axis=-1, keepdims=True) - unit * along
         return (
             ops.cast(scale * slope, x.dtype),
-            ops.sum(upstream * unit, axis=rows),
-            ops.sum(upstream, axis=rows),
+            ops.cast(ops.sum(upstream * unit, axis=rows), gamma.dtype),
+            ops.cast(ops.sum(upstream, axis=rows), beta.dtype),
         )
 
     return recomputed(function, gradient)

@@ -10,6 +10,8 @@ from keras_albert.layers.dropout import Dropout
 from keras_albert.layers.initialization import kernel_initializer
 from keras_albert.layers.layer_normalization import LayerNormalization
 from keras_albert.layers.recomputation import recomputed
+from keras_albert.layers.rows import as_rows
+from keras_albert.layers.rows import as_sequences
 from keras_albert.layers.tpu_attention import has_tpu_kernel
 from keras_albert.layers.tpu_attention import is_tpu
 from keras_albert.layers.tpu_attention import tpu_attention
@@ -236,14 +238,15 @@ class SelfAttention(keras.layers.Layer):
             layer.build(input_shape)
 
     def call(self, hidden, padding_mask=None, training=None):
+        rows = as_rows(hidden)
         query, key, value = (
-            project(hidden) for project in (self.query, self.key, self.value)
+            as_sequences(project(rows), hidden)
+            for project in (self.query, self.key, self.value)
         )
         context = self._attend(query, key, value, padding_mask, training)
-        x = self.output_dropout(
-            self.attention_output(context), training=training
-        )
-        return self.layer_norm(hidden + x)
+        x = self.attention_output(as_rows(context))
+        x = self.output_dropout(x, training=training)
+        return as_sequences(self.layer_norm(rows + x), hidden)
 
     def _attend(self, query, key, value, padding_mask, training):
         # All of shape (B, S, H).

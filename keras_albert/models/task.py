@@ -6,6 +6,8 @@
   with its slots and iteration.
 - On several machines, `fit` fails under TensorFlow and `predict` under JAX;
   ours work.
+- Under TensorFlow, `fit` traces its first step twice, which takes seconds for a
+  deep model and keeps both graphs; ours traces once.
 - In float16 on several devices of TensorFlow, a gradient that overflows on one
   may go into the weights; ours skips the step.
 """
@@ -81,20 +83,68 @@ class AlbertTask(FromForeignPreset):
         outputs, *state = result
         return on_every_process(outputs), *state
 
-    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
-        """Builds a model under a TensorFlow strategy, from one replica's rows.
+    def make_train_function(self, force=False):
+        """Makes the function that trains; its optimizer has slots by then."""
+        if self._builds_before_tracing and not self.optimizer.built:
+            self.optimizer.build(self.trainable_variables)
+        return super().make_train_function(force=force)
 
-        Keras 3.15 averages the rows of all replicas instead, which fails when
-        some belong to other workers.
+    @property
+    def _builds_before_tracing(self):
+        """Whether TensorFlow would make variables in, and so repeat, a trace.
+
+        Under a strategy Keras makes them before.
+        """
+        return (
+            keras.backend.backend() == "tensorflow"
+            and self._distribute_strategy is None
+            and not self.run_eagerly
+        )
+
+    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
+        """Builds what has variables, before the first step is traced.
+
+        On one device Keras 3.15 leaves that to the trace. Under a strategy it
+        averages the rows of all replicas for an example, which fails when some
+        belong to other workers; here it is one replica's rows.
         """
         strategy = self._distribute_strategy
-        if iterator is not None and strategy is not None:
+        if iterator is not None and self._builds_before_tracing:
+            self._build_losses_and_metrics(
+                iterator._distributed_dataset.element_spec
+            )
+        elif iterator is not None and strategy is not None:
             _, _, batches = next(iter(iterator))
             data_batch = keras.tree.map_structure(
                 lambda part: strategy.experimental_local_results(part)[0],
                 next(batches),
             )
         super()._maybe_symbolic_build(data_batch=data_batch)
+
+    def _build_losses_and_metrics(self, batch):
+        parts = (self._compile_loss, self._compile_metrics)
+        if all(part is None or part.built for part in parts):
+            return
+        x, y, weights = keras.utils.unpack_x_y_sample_weight(
+            keras.tree.map_structure(_one_example, batch)
+        )
+        if y is None:
+            return
+        if weights is not None:
+            weights = keras.tree.map_structure(keras.ops.ones_like, weights)
+        outputs = keras.tree.map_structure(
+            _one_example, self.compute_output_spec(x)
+        )
+        self.compute_loss(x, y, outputs, weights)
+        self.compute_metrics(x, y, outputs, weights)
+        self.reset_metrics()
+
+
+def _one_example(spec):
+    """Zeros of a shape and dtype, 1 for each size that is not known."""
+    shape = [1 if size is None else size for size in spec.shape]
+    shape[:1] = [1] * len(shape[:1])
+    return keras.ops.zeros(shape, keras.backend.standardize_dtype(spec.dtype))
 
 
 @contextlib.contextmanager

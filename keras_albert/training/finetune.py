@@ -28,6 +28,7 @@ from keras_albert.training.labelled_text import as_labelled_text
 from keras_albert.training.recipes import make_optimizer
 from keras_albert.training.seeding import seed_dropout
 from keras_albert.training.seeding import seed_weights
+from keras_albert.training.weight_dtype import check_weight_dtype
 
 RESTART_FACTOR = 0.25
 _HEAD_STREAM = 0x48454144
@@ -152,6 +153,7 @@ def finetune(
     labels = _labels(labels, train, validation)
     output = _claim(output)
     classifier = _classifier(model, tokenizer, labels, sequence_length, seed)
+    check_weight_dtype(classifier.backbone.dtype_policy)
     if learning_rate is None:
         learning_rate = default_learning_rate(classifier.backbone.hidden_dim)
 

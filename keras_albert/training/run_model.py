@@ -1,7 +1,6 @@
 """The model of a run: made, drawn from the seed, and compiled."""
 
 import keras
-from keras import ops
 
 from keras_albert.models.backbone import AlbertBackbone
 from keras_albert.models.pretrainer import AlbertPretrainer
@@ -47,30 +46,7 @@ def make_run_model(settings, tokenizer):
         jit_compile=settings.jit_compile,
         **_losses_and_metrics(in_parts=settings.accumulate > 1),
     )
-    if keras.backend.backend() == "tensorflow":
-        _make_variables(model)
     return model
-
-
-def _make_variables(model):
-    """Makes the variables of optimizer and metrics before the first step.
-
-    TensorFlow traces a step twice if it makes variables, and the second
-    tracing of a deep model takes many seconds.
-    """
-    if model.distribute_strategy.num_replicas_in_sync > 1:
-        return  # metrics of replicas are made inside of these
-    if not model.optimizer.built:
-        model.optimizer.build(model.trainable_variables)
-    logits = {
-        "masked_lm": ops.zeros((1, 1, model.backbone.vocabulary_size)),
-        "sentence_order": ops.zeros((1, 2)),
-    }
-    targets = {key: ops.zeros(v.shape[:-1]) for key, v in logits.items()}
-    weights = {key: ops.ones(v.shape) for key, v in targets.items()}
-    model.compute_loss(None, targets, logits, weights)
-    model.compute_metrics(None, targets, logits, weights)
-    model.reset_metrics()
 
 
 def _losses_and_metrics(in_parts):

@@ -22,6 +22,7 @@ from keras_albert.training.recipes import OPTIMIZERS
 from keras_albert.training.recipes import make_optimizer
 from keras_albert.training.recipes import small_config
 from keras_albert.training.run_data import BatchSettings
+from keras_albert.training.weight_dtype import check_weight_dtype
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -140,6 +141,7 @@ def resolve_settings(
     )
     given = {"dtype": dtype, "unroll": unroll, "remat": remat}
     backbone.update({k: v for k, v in given.items() if v is not None})
+    check_weight_dtype(backbone.get("dtype"))
     _check_sizes(backbone, max(span.sequence_length for span in spans))
     _check_depths(backbone, spans)
     recipe = make_recipe(

@@ -1,6 +1,7 @@
 """Layer normalisation against the formula."""
 
 import keras
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -53,6 +54,18 @@ def test_half_precision_is_normalised_in_single():
 
     assert keras.backend.standardize_dtype(y.dtype) == "float16"
     np.testing.assert_allclose(to_numpy(y), expected(layer, x), atol=5e-3)
+
+
+def test_weights_may_be_16_bit_themselves():
+    layer = make(dtype="bfloat16")
+
+    y = layer(ml_dtypes.bfloat16(X))
+
+    np.testing.assert_allclose(
+        np.float32(to_numpy(y)),
+        expected(layer, ml_dtypes.bfloat16(X)),
+        atol=0.03,
+    )
 
 
 def test_is_a_proper_layer():

@@ -125,6 +125,18 @@ def test_fit_brings_the_loss_down(dtype):
     assert evaluate(pretrainer, batch)["loss"] < 0.6 * before
 
 
+def test_weights_of_16_bits_have_gradients():
+    pretrainer = tiny_pretrainer(dtype="bfloat16")
+    # Not Adam, which Keras cannot compute in bfloat16.
+    pretrainer.compile(keras.optimizers.SGD(0.5))
+    batch = pretraining_batch()
+    before = evaluate(pretrainer, batch)["loss"]
+
+    pretrainer.fit(dataset(batch), steps_per_epoch=20, verbose=0, shuffle=False)
+
+    assert evaluate(pretrainer, batch)["loss"] < 0.6 * before
+
+
 def test_keras_file_keeps_the_optimizer(tmp_path):
     pretrainer, batch = tiny_pretrainer(), pretraining_batch()
     pretrainer.fit(dataset(batch), steps_per_epoch=3, verbose=0, shuffle=False)

@@ -1,8 +1,14 @@
 """The mixin leaves no trace when saving fails."""
 
+import keras
+import numpy as np
 import pytest
 
+from keras_albert.models import AlbertTextClassifier
 from keras_albert.models import load_model
+from tests.models.tiny_models import BATCH
+from tests.models.tiny_models import backbone_inputs
+from tests.models.tiny_models import tiny_backbone
 from tests.models.tiny_models import tiny_pretrainer
 
 pytestmark = pytest.mark.every_backend
@@ -38,3 +44,29 @@ def test_a_file_saved_where_jit_is_on_leaves_it_to_this_backend(tmp_path):
     reloaded = load_model(tmp_path / "p.keras")
 
     assert reloaded.jit_compile == tiny_pretrainer().jit_compile
+
+
+def test_tensorflow_traces_a_step_once(monkeypatch):
+    if keras.backend.backend() != "tensorflow":
+        pytest.skip("TensorFlow alone traces a step that makes variables twice")
+    classifier = AlbertTextClassifier(tiny_backbone(), 3, dropout=0.0)
+    classifier.compile(keras.optimizers.SGD(0.0))
+    inputs = backbone_inputs()
+    labels = np.arange(BATCH) % 3
+    right = np.mean(np.argmax(classifier.predict(inputs), axis=-1) == labels)
+    traced = []
+    for name in ("train_step", "test_step"):
+        step = getattr(classifier, name)
+        monkeypatch.setattr(
+            classifier,
+            name,
+            lambda *data, n=name, step=step: traced.append(n) or step(*data),
+        )
+
+    evaluated = classifier.evaluate(inputs, labels, verbose=0)
+    assert not classifier.optimizer.built
+    trained = classifier.fit(inputs, labels, verbose=0).history
+
+    assert traced == ["test_step", "train_step"]
+    # What the metrics were built with is not counted.
+    assert evaluated[1] == trained["accuracy"][0] == pytest.approx(right)
