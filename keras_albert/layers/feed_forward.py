@@ -11,6 +11,7 @@ from keras_albert.layers.activations import get_activation
 from keras_albert.layers.dropout import Dropout
 from keras_albert.layers.initialization import kernel_initializer
 from keras_albert.layers.layer_normalization import LayerNormalization
+from keras_albert.layers.recomputation import is_recomputed_whole
 from keras_albert.layers.recomputation import recomputed
 from keras_albert.layers.rows import as_rows
 from keras_albert.layers.rows import as_sequences
@@ -139,7 +140,7 @@ class FeedForward(keras.layers.Layer):
     def _contract(self, x, training):
         dense = self.feed_forward_output
         can_recompute = self.activate in PARTS and not dense.quantization_mode
-        if not (training and can_recompute):
+        if not (training and can_recompute) or is_recomputed_whole():
             return dense(self.activate(x))
         # A tensor, because a function with a gradient of its own must not read
         # variables; not a copy.

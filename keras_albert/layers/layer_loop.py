@@ -17,6 +17,8 @@ recomputed call draws the same mask and no tracer leaks out of the body.
 import keras
 from keras import ops
 
+from keras_albert.layers.recomputation import whole_call_recomputed
+
 
 def repeat_layer(
     layer, hidden, padding_mask, training, count, unroll=True, remat=False
@@ -41,7 +43,7 @@ def repeat_layer(
     # TensorFlow cannot differentiate a rematerialised while loop.
     can_loop = backend == "jax" or (backend == "tensorflow" and not remat)
     if unroll or count == 1 or not can_loop:
-        if training and count > 1 and _gains_from_chain(layer, remat):
+        if training and count > 1 and _gains_from_chain(layer):
             return _chain(layer, hidden, padding_mask, count, remat)
         for _ in range(count):
             hidden = call_layer(layer, hidden, padding_mask, training, remat)
@@ -60,7 +62,7 @@ def call_layer(layer, hidden, padding_mask, training, remat=False):
     """
     if not remat or not training:
         return layer(hidden, padding_mask=padding_mask, training=training)
-    body = keras.remat(_pure_call(layer, padding_mask, training))
+    body = _recomputed_call(layer, padding_mask, training)
     trainable, state = _values(layer)
     hidden, *new_state = body(hidden, *trainable, *state)
     _assign_state(layer, new_state)
@@ -80,6 +82,16 @@ def _pure_call(layer, padding_mask, training):
             return (hidden, *map(scope.get_current_value, state))
 
     return body
+
+
+def _recomputed_call(layer, padding_mask, training):
+    body = _pure_call(layer, padding_mask, training)
+
+    def whole(hidden, *values):
+        with whole_call_recomputed():
+            return body(hidden, *values)
+
+    return keras.remat(whole)
 
 
 def _values(layer):
@@ -102,13 +114,11 @@ def _assign_state(layer, state):
             variable.assign(value)
 
 
-def _gains_from_chain(layer, remat):
+def _gains_from_chain(layer):
     backend = keras.backend.backend()
     is_mixed = layer.compute_dtype != layer.variable_dtype
-    # XLA finds equal casts and the order of sums by itself. PyTorch needs
-    # more memory where a chained call is computed again.
-    keeps_casts = backend == "torch" and is_mixed and not remat
-    return backend == "tensorflow" or keeps_casts
+    # XLA finds equal casts and the order of sums by itself.
+    return backend == "tensorflow" or (backend == "torch" and is_mixed)
 
 
 def _chain(layer, hidden, padding_mask, count, remat):
@@ -123,9 +133,8 @@ def _chain(layer, hidden, padding_mask, count, remat):
     two at a time; TensorFlow would keep one of each call until it has them
     all.
     """
-    body = _pure_call(layer, padding_mask, training=True)
-    if remat:
-        body = keras.remat(body)
+    make = _recomputed_call if remat else _pure_call
+    body = make(layer, padding_mask, training=True)
     trainable, state = _values(layer)
     for _ in range(count):
         if keras.backend.backend() == "tensorflow":
@@ -136,9 +145,8 @@ def _chain(layer, hidden, padding_mask, count, remat):
 
 
 def _scan(layer, hidden, padding_mask, training, count, remat):
-    body = _pure_call(layer, padding_mask, training)
-    if remat and training:
-        body = keras.remat(body)
+    make = _recomputed_call if remat and training else _pure_call
+    body = make(layer, padding_mask, training)
     trainable, state = _values(layer)
 
     def step(carry, _):

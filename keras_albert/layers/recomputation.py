@@ -8,8 +8,32 @@ a normalisation three and an attention four, in each of the calls of a layer.
 All are cheap beside the matrix products.
 """
 
+import contextlib
+import contextvars
+
 import keras
 from keras import ops
+
+_WHOLE_CALL = contextvars.ContextVar("keras_albert_whole_call", default=False)
+
+
+@contextlib.contextmanager
+def whole_call_recomputed():
+    """Within it, a layer keeps nothing, since its whole call is made again.
+
+    PyTorch keeps what a function with a gradient of its own closes over, even
+    so. It has to be differentiated step by step there.
+    """
+    token = _WHOLE_CALL.set(True)
+    try:
+        yield
+    finally:
+        _WHOLE_CALL.reset(token)
+
+
+def is_recomputed_whole():
+    """Whether PyTorch makes the present call of a layer again as a whole."""
+    return keras.backend.backend() == "torch" and _WHOLE_CALL.get()
 
 
 def recomputed(function, gradient):

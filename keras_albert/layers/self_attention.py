@@ -9,6 +9,7 @@ from keras import ops
 from keras_albert.layers.dropout import Dropout
 from keras_albert.layers.initialization import kernel_initializer
 from keras_albert.layers.layer_normalization import LayerNormalization
+from keras_albert.layers.recomputation import is_recomputed_whole
 from keras_albert.layers.recomputation import recomputed
 from keras_albert.layers.rows import as_rows
 from keras_albert.layers.rows import as_sequences
@@ -256,13 +257,15 @@ class SelfAttention(keras.layers.Layer):
             return tpu_attention(query, key, value, padding_mask, self.head_dim)
         attention_mask = _broadcast_mask(padding_mask)
         query, key, value = map(self._split_heads, (query, key, value))
+        unfused = training and _is_faster_unfused(query)
+        keeps_weights = unfused and not is_recomputed_whole()
         if can_fuse and not _has_fused_kernel():
             context = attention_context(query, key, value, attention_mask)
-        elif can_fuse and training and _is_faster_unfused(query):
+        elif can_fuse and training and keeps_weights:
             context = attention_with_kept_weights(
                 query, key, value, attention_mask
             )
-        elif can_fuse:
+        elif can_fuse and not unfused:
             context = ops.dot_product_attention(
                 query, key, value, mask=attention_mask
             )

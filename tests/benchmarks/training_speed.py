@@ -5,8 +5,8 @@
 Each contender is a process of its own that builds the model, compiles the
 step and waits. The parent lets them step in turn, so that all see the same
 machine, and compares medians. All train every weight with AdamW on the same
-masked-LM batch; ours has the sentence-order loss on top. `--remat` is for
-ours alone: `transformers` refuses it for ALBERT, keras-hub has none.
+masked-LM batch; ours has the sentence-order loss on top. `--remat` and `--loop`
+are for ours alone: `transformers` refuses it for ALBERT, keras-hub has none.
 """
 
 import argparse
@@ -65,6 +65,7 @@ def ours(size, dtype, arguments):
             **{**backbone_arguments(size), "vocabulary_size": VOCABULARY_SIZE},
             dtype=dtype,
             remat=arguments.remat,
+            unroll=not arguments.loop,
         )
     )
     model.compile(keras.optimizers.AdamW(1e-4))
@@ -238,6 +239,7 @@ def start(name, dtype, backend, arguments):
             *("--batch-size", str(arguments.batch_size)),
             *("--length", str(arguments.length)),
             *(["--remat"] if arguments.remat else []),
+            *(["--loop"] if arguments.loop else []),
         ],
         env={
             **os.environ,
@@ -285,6 +287,7 @@ def main():
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--remat", action="store_true")
+    parser.add_argument("--loop", action="store_true")
     parser.add_argument("--contend", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.contend:

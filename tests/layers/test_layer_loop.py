@@ -149,6 +149,46 @@ def test_calls_keep_one_copy_of_16_bit_weights(trainable):
 
 
 @pytest.mark.skipif(
+    keras.backend.backend() != "torch", reason="PyTorch tells what it makes"
+)
+@pytest.mark.parametrize(
+    ("dtype", "width"), [("float32", 4), ("mixed_bfloat16", 2)]
+)
+def test_a_recomputed_call_keeps_its_input_alone(dtype, width):
+    import torch
+    from torch.multiprocessing.reductions import StorageWeakRef
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Made(TorchDispatchMode):
+        """Knows all that was made, also what closures hold on to."""
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            result = func(*args, **(kwargs or {}))
+            for each in torch.utils._pytree.tree_leaves(result):
+                if isinstance(each, torch.Tensor):
+                    storage = each.untyped_storage()
+                    sizes[storage.data_ptr()] = (
+                        StorageWeakRef(storage),
+                        storage.nbytes(),
+                    )
+            return result
+
+    x = torch.ones((4, 16, 32))
+    kept = []
+    for calls in (2, 5):
+        layer = SharedEncoder(calls, 2, 32, 64, dtype=dtype, remat=True)
+        layer.build(x.shape)
+        sizes = {}
+        with Made():
+            y = layer(x, training=True)
+        kept.append(sum(n for ref, n in sizes.values() if not ref.expired()))
+    del y
+
+    # Three calls more; a few bytes for their dropouts.
+    assert kept[1] - kept[0] <= 3 * x.numel() * width * 1.1
+
+
+@pytest.mark.skipif(
     keras.backend.backend() != "tensorflow",
     reason="TensorFlow's graph shows what is written",
 )
