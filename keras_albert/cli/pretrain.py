@@ -382,12 +382,7 @@ def report(result, console):
 
     console.print(show.table(None, *curves_table(result.history)))
     loss = result.final["val_masked_lm_loss"]
-    gain = result.masked_lm_floor - loss
-    console.print(
-        f"MLM loss on held-out text {loss:.3f}; guessing by token frequency "
-        f"gives {result.masked_lm_floor:.3f}, so the model gains "
-        f"{gain:.3f} nats."
-    )
+    console.print(floor_sentence(loss, result.masked_lm_floor))
     if "val_sentence_order_accuracy" in result.final:
         accuracy = result.final["val_sentence_order_accuracy"]
         console.print(
@@ -402,4 +397,23 @@ def report(result, console):
     console.print(
         f"Next:   keras-albert finetune --model {result.preset} "
         "--train labelled.tsv"
+    )
+
+
+def floor_sentence(loss, floor):
+    """Says what a model knows beyond token frequencies.
+
+    Args:
+        loss: float. Its masked-LM loss on held-out text, in nats.
+        floor: float. That of guessing by token frequency.
+    """
+    beside = (
+        f"MLM loss on held-out text {loss:.3f}; guessing by token frequency "
+        f"gives {floor:.3f}, so the model "
+    )
+    if loss < floor:
+        return f"{beside}gains {floor - loss:.3f} nats."
+    return (
+        f"{beside}knows nothing beyond that yet. Train it for more steps, or "
+        "at another rate."
     )

@@ -17,7 +17,7 @@ def as_rows(x):
     On JAX and PyTorch, which multiply it as it is, `x` itself.
 
     Args:
-        x: tensor of shape `(batch_size, sequence_length, H)`.
+        x: tensor of shape `(..., H)`.
     """
     if keras.backend.backend() != "tensorflow":
         return x
@@ -29,14 +29,15 @@ def as_sequences(rows, sequences):
 
     Args:
         rows: tensor of shape `(batch_size * sequence_length, H)`.
-        sequences: tensor of shape `(batch_size, sequence_length, ...)`.
+        sequences: tensor of shape `(batch_size, sequence_length, ...)`, or
+            with any other axes before the last.
 
     Returns:
         Tensor of shape `(batch_size, sequence_length, H)`.
     """
     if keras.backend.backend() != "tensorflow":
         return rows
-    length = sequences.shape[1]
-    if length is None:
-        length = ops.shape(sequences)[1]
-    return ops.reshape(rows, (-1, length, rows.shape[-1]))
+    leading = [-1 if n is None else n for n in sequences.shape[:-1]]
+    if leading.count(-1) > 1:
+        leading = ops.shape(sequences)[:-1]
+    return ops.reshape(rows, (*leading, rows.shape[-1]))

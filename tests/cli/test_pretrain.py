@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 import keras_albert.training  # noqa: F401
+from keras_albert.cli.pretrain import floor_sentence
 from keras_albert.training.callbacks import TrainingInterrupted
 
 TRAINING = "keras_albert.training"
@@ -120,6 +121,13 @@ def test_report_names_floor_gain_and_files(run_command, replace):
 
     for part in ("6.250", "7.000", "0.750", "62.5 %", "1,234,567", "preset"):
         assert part in text
+
+
+def test_a_model_at_its_floor_is_not_praised():
+    sentence = floor_sentence(7.0, 7.0)
+
+    assert "gains" not in sentence
+    assert "Train it for more steps" in sentence
 
 
 def test_interruption_says_what_is_kept(run_command, replace):

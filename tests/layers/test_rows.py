@@ -14,11 +14,16 @@ X = np.random.default_rng(4).normal(size=(3, 5, 8)).astype("float32")
 
 
 @pytest.mark.every_backend
-def test_there_and_back():
-    rows = as_rows(keras.ops.convert_to_tensor(X))
+@pytest.mark.parametrize("shape", [(3, 5, 8), (15, 8), (3, 1, 5, 8)])
+def test_there_and_back(shape):
+    x = X.reshape(shape)
 
-    np.testing.assert_array_equal(to_numpy(rows).reshape(X.shape), X)
-    np.testing.assert_array_equal(to_numpy(as_sequences(rows, X)), X)
+    rows = as_rows(keras.ops.convert_to_tensor(x))
+
+    np.testing.assert_array_equal(
+        to_numpy(rows).reshape(15, 8), X.reshape(15, 8)
+    )
+    np.testing.assert_array_equal(to_numpy(as_sequences(rows, x)), x)
 
 
 @pytest.mark.parametrize("length", [5, None])

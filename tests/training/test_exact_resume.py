@@ -54,7 +54,8 @@ class CrashInEvaluation(keras.callbacks.Callback):
 
 @pytest.fixture(scope="module")
 def arguments(documents, tiny_config):
-    """LAMB, dropout, parts and averages; an evaluation amid checkpoints."""
+    """LAMB, dropout, parts, averages, two lengths in turn; an evaluation amid
+    checkpoints."""
     return {
         "corpus": documents,
         "config": {
@@ -64,12 +65,11 @@ def arguments(documents, tiny_config):
             "attention_dropout": 0.1,
         },
         "steps": 6,
-        "batch_size": 4,
+        "phases": "8x2+16x4:100%",
         "accumulate": 2,
         "optimizer": "lamb",
         "learning_rate": 0.02,
         "ema_momentum": 0.5,
-        "sequence_length": 16,
         "evaluation_every": 4,
         "checkpoint_every": 2,
         "seed": 3,
