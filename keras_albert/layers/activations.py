@@ -13,7 +13,7 @@ from keras import ops
 from keras_albert.layers.recomputation import with_derivative
 
 # Beyond, both forms are x or 0 to the last bit and their derivatives 1 or 0;
-# x**3 would overflow float16 there.
+# x**3 would overflow float16 there, and float32 only beyond 1e12.
 _FLAT = 10.0
 
 
@@ -32,13 +32,13 @@ def _approximate(x):
 
 
 def _approximate_parts(x):
-    flat = ops.clip(x, -_FLAT, _FLAT)
-    scale, cubic = math.sqrt(2.0 / math.pi), 0.044715
+    # (1 + tanh(u)) / 2 = sigmoid(2 u), and few passes over a wide tensor.
+    scale, cubic = 2.0 * math.sqrt(2.0 / math.pi), 0.044715
+    flat = _within_range(x)
     square = flat * flat
-    tanh = ops.tanh(scale * flat * (1.0 + cubic * square))
-    slope = scale * (1.0 + 3.0 * cubic * square)
-    share = 0.5 * (1.0 + tanh)
-    return x * share, share + 0.5 * flat * (1.0 - tanh * tanh) * slope
+    share = ops.sigmoid(flat * (scale + scale * cubic * square))
+    slope = flat * (scale + 3.0 * scale * cubic * square)
+    return x * share, share + (share - share * share) * slope
 
 
 def _exact(x):
@@ -48,10 +48,16 @@ def _exact(x):
 
 
 def _exact_parts(x):
-    flat = ops.clip(x, -_FLAT, _FLAT)
+    flat = _within_range(x)
     density = ops.exp(-0.5 * flat * flat) / math.sqrt(2.0 * math.pi)
     share = 0.5 * (1.0 + ops.erf(flat / math.sqrt(2.0)))
     return x * share, share + flat * density
+
+
+def _within_range(x):
+    if keras.backend.standardize_dtype(x.dtype) != "float16":
+        return x
+    return ops.clip(x, -_FLAT, _FLAT)
 
 
 _gelu_tanh = with_derivative(_approximate, lambda x: _approximate_parts(x)[1])
