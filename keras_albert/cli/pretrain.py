@@ -214,7 +214,8 @@ def pretrain(
             "--remat/--no-remat",
             rich_help_panel=MEMORY,
             help="Compute activations again in the backward pass: less "
-            "memory, a third more time. [dim]default: as configured[/]",
+            "memory, a third more time. On JAX's CPUs together with --loop. "
+            "[dim]default: as configured[/]",
         ),
     ] = None,
     unroll: Annotated[
