@@ -68,6 +68,8 @@ def dataset(seeds):
     """Whole batches, one for each seed."""
     import tensorflow as tf
 
+    from keras_albert.training.run_loop import untuned
+
     def generate():
         for seed in seeds:
             yield batch(seed)
@@ -77,7 +79,8 @@ def dataset(seeds):
         lambda x: tf.TensorSpec(x.shape, x.dtype), one
     )
     made = tf.data.Dataset.from_generator(generate, output_signature=signature)
-    return made.apply(tf.data.experimental.assert_cardinality(len(seeds)))
+    made = made.apply(tf.data.experimental.assert_cardinality(len(seeds)))
+    return untuned(made)
 
 
 def make_model(optimizer, dropout=True, dtype=None):
