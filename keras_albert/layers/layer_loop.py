@@ -14,6 +14,8 @@ dropout right: its seed state enters and leaves each call as a value, so a
 recomputed call draws the same mask and no tracer leaks out of the body.
 """
 
+import functools
+
 import keras
 from keras import ops
 
@@ -91,7 +93,12 @@ def _recomputed_call(layer, padding_mask, training):
         with whole_call_recomputed():
             return body(hidden, *values)
 
-    return keras.remat(whole)
+    recomputed = keras.remat(whole)
+    if keras.backend.backend() != "torch":
+        return recomputed
+    # PyTorch would end the second call by an exception, whose traceback keeps
+    # all tensors of that call until garbage is collected.
+    return functools.partial(recomputed, early_stop=False)
 
 
 def _values(layer):

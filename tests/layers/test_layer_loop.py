@@ -1,6 +1,7 @@
 """Looped and rematerialised calls give the numbers of unrolled ones."""
 
 import functools
+import gc
 
 import keras
 import numpy as np
@@ -148,6 +149,37 @@ def test_calls_keep_one_copy_of_16_bit_weights(trainable):
     assert len(places) == 2
 
 
+def torch_memory():
+    """A mode of PyTorch's that knows all it made, and what closures hold.
+
+    Its `alive()` counts the bytes that are there still.
+    """
+    import torch
+    from torch.multiprocessing.reductions import StorageWeakRef
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Made(TorchDispatchMode):
+        def __init__(self):
+            super().__init__()
+            self.sizes = {}
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            result = func(*args, **(kwargs or {}))
+            for each in torch.utils._pytree.tree_leaves(result):
+                if isinstance(each, torch.Tensor):
+                    storage = each.untyped_storage()
+                    self.sizes[storage.data_ptr()] = (
+                        StorageWeakRef(storage),
+                        storage.nbytes(),
+                    )
+            return result
+
+        def alive(self):
+            return sum(n for ref, n in self.sizes.values() if not ref.expired())
+
+    return Made()
+
+
 @pytest.mark.skipif(
     keras.backend.backend() != "torch", reason="PyTorch tells what it makes"
 )
@@ -156,36 +188,39 @@ def test_calls_keep_one_copy_of_16_bit_weights(trainable):
 )
 def test_a_recomputed_call_keeps_its_input_alone(dtype, width):
     import torch
-    from torch.multiprocessing.reductions import StorageWeakRef
-    from torch.utils._python_dispatch import TorchDispatchMode
-
-    class Made(TorchDispatchMode):
-        """Knows all that was made, also what closures hold on to."""
-
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            result = func(*args, **(kwargs or {}))
-            for each in torch.utils._pytree.tree_leaves(result):
-                if isinstance(each, torch.Tensor):
-                    storage = each.untyped_storage()
-                    sizes[storage.data_ptr()] = (
-                        StorageWeakRef(storage),
-                        storage.nbytes(),
-                    )
-            return result
 
     x = torch.ones((4, 16, 32))
     kept = []
     for calls in (2, 5):
         layer = SharedEncoder(calls, 2, 32, 64, dtype=dtype, remat=True)
         layer.build(x.shape)
-        sizes = {}
-        with Made():
+        with torch_memory() as memory:
             y = layer(x, training=True)
-        kept.append(sum(n for ref, n in sizes.values() if not ref.expired()))
+        kept.append(memory.alive())
     del y
 
     # Three calls more; a few bytes for their dropouts.
     assert kept[1] - kept[0] <= 3 * x.numel() * width * 1.1
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "torch", reason="PyTorch tells what it makes"
+)
+def test_a_recomputed_call_leaves_no_garbage():
+    import torch
+
+    layer = SharedEncoder(3, 2, 32, 64, remat=True)
+    layer.build((4, 16, 32))
+    gc.disable()
+    try:
+        with torch_memory() as memory:
+            layer(torch.ones((4, 16, 32)), training=True).sum().backward()
+        left = memory.alive()
+        gc.collect()
+    finally:
+        gc.enable()
+
+    assert left == memory.alive()
 
 
 @pytest.mark.skipif(
