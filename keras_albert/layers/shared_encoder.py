@@ -40,9 +40,9 @@ class SharedEncoder(keras.layers.Layer):
         initializer_range: float. Defaults to `0.02`.
         unroll: bool. `True` traces each call; `False` compiles one body for
             all consecutive calls of a layer, so that compile time does not
-            grow with the depth. Equal numbers either way; on CPUs a step of
-            12 calls takes 1.1 (TensorFlow) or 1.2 times (JAX) as long as a
-            loop. Defaults to `True`.
+            grow with the depth. Equal numbers either way; on CPUs the loop
+            makes a training step of 12 calls 1.1 (TensorFlow) or 1.2 times
+            (JAX) as long. Defaults to `True`.
         remat: bool. Recompute a call's activations in the backward pass, so
             that memory holds one call's at a time. JAX's compiler for CPUs
             undoes that unless `unroll` is `False`. Defaults to `False`.
