@@ -2,7 +2,7 @@
 
 TensorFlow makes a dozen small operations of each product of a three-dimensional
 tensor with a matrix, and again of its gradient. In the calls of a deep encoder
-these are a third of all operations, traced, kept and run.
+these are a quarter of all operations, traced, kept and run.
 
 Shape letters: B batch, S sequence, H hidden.
 """

@@ -258,10 +258,9 @@ class SelfAttention(keras.layers.Layer):
         attention_mask = _broadcast_mask(padding_mask)
         query, key, value = map(self._split_heads, (query, key, value))
         unfused = training and _is_faster_unfused(query)
-        keeps_weights = unfused and not is_recomputed_whole()
         if can_fuse and not _has_fused_kernel():
             context = attention_context(query, key, value, attention_mask)
-        elif can_fuse and training and keeps_weights:
+        elif can_fuse and unfused and not is_recomputed_whole():
             context = attention_with_kept_weights(
                 query, key, value, attention_mask
             )

@@ -152,7 +152,8 @@ def test_calls_keep_one_copy_of_16_bit_weights(trainable):
 def torch_memory():
     """A mode of PyTorch's that knows all it made, and what closures hold.
 
-    Its `alive()` counts the bytes that are there still.
+    Its `alive()` counts the bytes that are there still, its `functions` are
+    what was called.
     """
     import torch
     from torch.multiprocessing.reductions import StorageWeakRef
@@ -162,9 +163,11 @@ def torch_memory():
         def __init__(self):
             super().__init__()
             self.sizes = {}
+            self.functions = []
 
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             result = func(*args, **(kwargs or {}))
+            self.functions.append(func.name())
             for each in torch.utils._pytree.tree_leaves(result):
                 if isinstance(each, torch.Tensor):
                     storage = each.untyped_storage()
@@ -221,6 +224,21 @@ def test_a_recomputed_call_leaves_no_garbage():
         gc.enable()
 
     assert left == memory.alive()
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "torch", reason="PyTorch tells what it calls"
+)
+def test_a_recomputed_call_is_made_again_once():
+    import torch
+
+    layer = SharedEncoder(3, 2, 32, 64, dtype="mixed_bfloat16", remat=True)
+    layer.build((4, 16, 32))
+    with torch_memory() as memory:
+        layer(torch.ones((4, 16, 32)), training=True).sum().backward()
+
+    assert memory.functions.count("aten::gelu") == 2 * 3
+    assert not [n for n in memory.functions if "scaled_dot_product" in n]
 
 
 @pytest.mark.skipif(

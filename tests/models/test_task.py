@@ -1,4 +1,4 @@
-"""The mixin leaves no trace when saving fails."""
+"""What the mixin of all tasks puts right."""
 
 import keras
 import numpy as np

@@ -200,6 +200,19 @@ def test_a_tokenizer_of_another_size_is_refused(run):
         run(model=other)
 
 
+def test_weights_of_16_bits_are_refused(run, tokenizer, tmp_path):
+    model = AlbertBackbone(
+        *(tokenizer.vocabulary_size(), 1, 2, 8, 16, 24),
+        max_sequence_length=16,
+        dtype="bfloat16",
+    )
+
+    with pytest.raises(ValueError, match="Pass 'mixed_bfloat16'"):
+        run(model=model, output=tmp_path / "out")
+
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_folder_of_other_files_is_refused(run, tmp_path):
     (tmp_path / "thesis.tex").touch()
 

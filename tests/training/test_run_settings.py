@@ -126,6 +126,11 @@ def test_what_does_not_fit_is_refused(resolve, changes, message):
         resolve(**changes)
 
 
+def test_weights_of_16_bits_are_refused(resolve):
+    with pytest.raises(ValueError, match="Pass 'mixed_bfloat16'"):
+        resolve(dtype="bfloat16")
+
+
 def test_heads_that_do_not_divide_the_width_are_refused(resolve, tiny_config):
     with pytest.raises(ValueError, match="hidden_dim=16, num_heads=3"):
         resolve(config={**tiny_config, "num_heads": 3})
