@@ -5,6 +5,7 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
+        "adam": ["AdamW"],
         "callbacks": ["TrainingInterrupted"],
         "curves": ["curves_table", "plot_curves"],
         "depth": ["DepthSchedule", "RandomDepth"],

@@ -11,6 +11,7 @@ import re
 import keras
 from keras import ops
 
+from keras_albert.training.adam_kernels import torch_adam
 from keras_albert.training.replica_gradients import SumReplicasFirst
 
 NORMALISATION_AND_BIAS = (r"(^|[/_])(gamma|beta|bias)$",)
@@ -116,6 +117,45 @@ class Lamb(SumReplicasFirst, keras.optimizers.Lamb):
     def _decays_outside_of_step(self, variable):
         return False
 
+    def _backend_update_step(self, grads, trainable_variables, learning_rate):
+        if keras.backend.backend() != "torch":
+            super()._backend_update_step(
+                grads, trainable_variables, learning_rate
+            )
+            return
+        for gradient, variable in zip(grads, trainable_variables, strict=True):
+            self._torch_update_step(gradient, variable, learning_rate)
+
+    def _torch_update_step(self, gradient, variable, learning_rate):
+        """`update_step` in a quarter of the passes over memory."""
+        import torch
+
+        index = self._get_variable_index(variable)
+        weight = variable.value.detach()
+        # Adam's step from zero at a rate of -1 is the direction.
+        direction = torch.zeros_like(weight)
+        torch_adam(
+            [direction],
+            [gradient],
+            [self._momentums[index].value],
+            [self._velocities[index].value],
+            rate=-1.0,
+            betas=(self.beta_1, self.beta_2),
+            epsilon=self.epsilon,
+            finished_steps=(
+                self.iterations.value if self.bias_correction else None
+            ),
+        )
+        if self.weight_decay and self._is_decayed[index]:
+            direction.add_(weight, alpha=self.weight_decay)
+        rate = ops.cast(learning_rate, weight.dtype)
+        if self._is_adapted[index]:
+            rate = rate * norm_ratio(
+                torch.linalg.vector_norm(weight),
+                torch.linalg.vector_norm(direction),
+            )
+        weight.addcmul_(direction, rate, value=-1)
+
     def update_step(self, gradient, variable, learning_rate):
         """Moves one variable."""
         index = self._get_variable_index(variable)
@@ -151,8 +191,14 @@ class Lamb(SumReplicasFirst, keras.optimizers.Lamb):
 
 def trust_ratio(weights, direction):
     """Returns `|weights| / |direction|`, or 1 where either norm is zero."""
-    weight_norm = ops.sqrt(ops.sum(ops.square(weights)))
-    direction_norm = ops.sqrt(ops.sum(ops.square(direction)))
+    return norm_ratio(
+        ops.sqrt(ops.sum(ops.square(weights))),
+        ops.sqrt(ops.sum(ops.square(direction))),
+    )
+
+
+def norm_ratio(weight_norm, direction_norm):
+    """Returns the quotient of two scalars, or 1 where either is zero."""
     usable = ops.logical_and(weight_norm > 0, direction_norm > 0)
     divisor = ops.where(usable, direction_norm, ops.ones_like(direction_norm))
     return ops.where(usable, weight_norm / divisor, ops.ones_like(divisor))

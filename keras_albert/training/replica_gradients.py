@@ -5,7 +5,6 @@ that N devices clip otherwise than one; and they cannot accumulate gradients
 there at all. Under one replica, and on other backends, nothing changes.
 """
 
-import keras
 from keras import ops
 
 from keras_albert.models.own_rows import replica_context
@@ -108,20 +107,6 @@ class SumReplicasFirst:
     def _decays_outside_of_step(self, variable):
         """Whether Keras decays a weight before the step, as in AdamW."""
         return self._use_weight_decay(variable)
-
-
-@keras.saving.register_keras_serializable("keras_albert")
-class AdamW(SumReplicasFirst, keras.optimizers.AdamW):
-    """`keras.optimizers.AdamW` whose clipping is right on several devices.
-
-    Args:
-        *args, **kwargs: as `keras.optimizers.AdamW`.
-
-    Example:
-
-    >>> AdamW(1e-3, global_clipnorm=1.0).global_clipnorm
-    1.0
-    """
 
 
 def _sum_over_replicas(grads):

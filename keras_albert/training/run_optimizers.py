@@ -9,8 +9,8 @@ moves once per update and stays beside the weights; see `averaging`.
 import keras
 from keras import ops
 
+from keras_albert.training.adam import AdamW
 from keras_albert.training.lamb import Lamb
-from keras_albert.training.replica_gradients import AdamW
 
 
 class PerUpdate:
@@ -37,9 +37,15 @@ class PerUpdate:
 
     def _clip_gradients(self, grads):
         grads = [_dense(gradient) for gradient in grads]
-        squares = [ops.sum(ops.square(g)) for g in grads]
-        self.gradient_norm.assign(ops.sqrt(sum(squares)))
-        return super()._clip_gradients(grads)
+        norm = _global_norm(grads)
+        self.gradient_norm.assign(norm)
+        if self.clipnorm or not self.global_clipnorm:
+            return super()._clip_gradients(grads)
+        # Keras would go through all gradients once more for the norm. As
+        # there, one that is not finite makes all of them NaN.
+        scale = self.global_clipnorm / ops.maximum(norm, self.global_clipnorm)
+        scale = scale + (norm - norm)
+        return _scaled(grads, scale)
 
     def _update_model_variables_moving_average(self, trainable_variables):
         if not self.use_ema:
@@ -75,6 +81,26 @@ class RunAdamW(PerUpdate, AdamW):
 def inner_optimizer(optimizer):
     """Returns the optimizer inside Keras's loss scaling, or itself."""
     return getattr(optimizer, "inner_optimizer", optimizer)
+
+
+def _global_norm(gradients):
+    if keras.backend.backend() == "torch":
+        import torch
+
+        # Without an array for the squares.
+        norms = [torch.linalg.vector_norm(g) for g in gradients]
+        return torch.linalg.vector_norm(torch.stack(norms))
+    return ops.sqrt(sum(ops.sum(ops.square(g)) for g in gradients))
+
+
+def _scaled(gradients, scale):
+    """Gradients times a scalar; on PyTorch in place, as its own clipping."""
+    if keras.backend.backend() == "torch":
+        import torch
+
+        with torch.no_grad():
+            return [gradient.mul_(scale) for gradient in gradients]
+    return [gradient * scale for gradient in gradients]
 
 
 def _dense(gradient):

@@ -52,12 +52,12 @@ def make_batch(batch_size, length):
 
 
 def ours(size, dtype, arguments):
-    """Our pretrainer, as `pretrain` builds it."""
-    import keras
+    """Our pretrainer and optimizer, as `pretrain` builds them."""
     import numpy as np
 
     import keras_albert as ka
     from keras_albert.models.sizes import backbone_arguments
+    from keras_albert.training import AdamW
 
     inputs, targets = make_batch(arguments.batch_size, arguments.length)
     model = ka.AlbertPretrainer(
@@ -68,7 +68,7 @@ def ours(size, dtype, arguments):
             unroll=not arguments.loop,
         )
     )
-    model.compile(keras.optimizers.AdamW(1e-4))
+    model.compile(AdamW(1e-4))
     orders = np.zeros((arguments.batch_size,), "int32")
     data = (
         inputs,

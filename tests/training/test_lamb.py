@@ -230,3 +230,20 @@ def test_pattern_given_as_one_string_is_refused():
 def test_exclusions_by_call_are_refused():
     with pytest.raises(NotImplementedError, match="constructor"):
         Lamb().exclude_from_weight_decay(var_names=["bias"])
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "torch", reason="PyTorch tells what it makes"
+)
+def test_pytorch_makes_one_array_of_the_weights_size():
+    import torch
+
+    variable = keras.Variable(np.ones((4, 6), "float32"), name="kernel")
+    optimizer = Lamb(0.1, weight_decay=0.1)
+    optimizer.build([variable])
+    gradient = torch.ones((4, 6))
+    with torch.profiler.profile(profile_memory=True) as profile:
+        optimizer.apply([gradient])
+
+    made = [event.self_cpu_memory_usage for event in profile.events()]
+    assert [size for size in made if size >= gradient.nbytes] == [96]

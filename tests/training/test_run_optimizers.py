@@ -101,3 +101,38 @@ def test_the_optimizer_inside_of_loss_scaling():
 
     assert inner_optimizer(keras.optimizers.LossScaleOptimizer(inner)) is inner
     assert inner_optimizer(inner) is inner
+
+
+@pytest.mark.parametrize("kind", [RunAdamW, RunLamb])
+@pytest.mark.parametrize("clip", [0.5, 100.0])
+def test_clipping_is_that_of_keras(kind, clip):
+    moments = []
+    for cls in (kind, keras.optimizers.Adam):
+        weights = [keras.Variable(START), keras.Variable(np.ones((3,)))]
+        optimizer = cls(0.1, beta_1=0.0, global_clipnorm=clip)
+        optimizer.build(weights)
+        optimizer.apply(
+            [
+                keras.ops.convert_to_tensor(GRADIENTS[1]),
+                keras.ops.convert_to_tensor(np.full((3,), -2.0, "float32")),
+            ]
+        )
+        moments.append(
+            [keras.ops.convert_to_numpy(m) for m in optimizer._momentums]
+        )
+
+    for mine, keras_own in zip(*moments, strict=True):
+        np.testing.assert_allclose(mine, keras_own, rtol=1e-6)
+
+
+def test_a_gradient_that_is_not_finite_spoils_all_of_them():
+    """As in Keras: a weight that looked healthy would hide what happened."""
+    weights = [keras.Variable(START), keras.Variable(START)]
+    optimizer = RunAdamW(0.1, global_clipnorm=1.0)
+    optimizer.build(weights)
+    infinite = np.array([[np.inf, 0.0]], "float32")
+    optimizer.apply(
+        [keras.ops.convert_to_tensor(g) for g in (GRADIENTS[0], infinite)]
+    )
+
+    assert np.isnan(keras.ops.convert_to_numpy(weights[0])).all()
