@@ -3,6 +3,8 @@
 Shape letters: B batch, S sequence, H hidden, F intermediate.
 """
 
+import functools
+
 import keras
 from keras import ops
 
@@ -11,13 +13,14 @@ from keras_albert.layers.activations import get_activation
 from keras_albert.layers.dropout import Dropout
 from keras_albert.layers.initialization import kernel_initializer
 from keras_albert.layers.layer_normalization import LayerNormalization
+from keras_albert.layers.one_pass import in_one_pass
 from keras_albert.layers.recomputation import is_recomputed_whole
 from keras_albert.layers.recomputation import recomputed
 from keras_albert.layers.rows import as_rows
 from keras_albert.layers.rows import as_sequences
 
 
-def activated_product(x, kernel, activate):
+def activated_product(x, kernel, activate, one_pass=False):
     """Returns `activate(x) @ kernel`, keeping only `x` and `kernel`.
 
     For the backward pass the activation, the widest tensor of a layer, is
@@ -27,26 +30,46 @@ def activated_product(x, kernel, activate):
         x: float tensor of shape `(batch_size, sequence_length, F)`.
         kernel: float tensor of shape `(F, H)`, of the dtype of `x`.
         activate: function, a key of `activations.PARTS`.
+        one_pass: bool. Compile what is elementwise, where that is of use; for
+            a backward pass that nobody exports, and few different shapes.
+            Defaults to `False`.
 
     Returns:
         Float tensor of shape `(batch_size, sequence_length, H)`.
     """
 
+    value_of, parts_of = activate, _with_gradient(activate)
+    if one_pass:
+        value_of, parts_of = (
+            in_one_pass(f, x.shape[-1]) for f in (value_of, parts_of)
+        )
+
     def function(x, kernel):
-        return ops.matmul(activate(x), kernel)
+        return ops.matmul(value_of(x), kernel)
 
     def gradient(upstream, x, kernel):
-        value, derivative = PARTS[activate](x)
         by_value = ops.matmul(upstream, ops.transpose(kernel))
+        value, by_x = parts_of(x, by_value)
         rows = ops.reshape(value, (-1, value.shape[-1]))  # (B S, F)
         upstream = ops.reshape(upstream, (-1, upstream.shape[-1]))  # (B S, H)
         by_kernel = ops.matmul(ops.transpose(rows), upstream)
-        return by_value * derivative, by_kernel
+        return by_x, by_kernel
 
     if keras.backend.backend() == "torch":
         # Computes no more again than the activation.
         return keras.remat(function)(x, kernel)
     return recomputed(function, gradient)(x, kernel)
+
+
+@functools.cache
+def _with_gradient(activate):
+    """The function from `x` and a gradient to the value and `x`'s gradient."""
+
+    def value_and_gradient(x, upstream):
+        value, derivative = PARTS[activate](x)
+        return value, upstream * derivative
+
+    return value_and_gradient
 
 
 @keras.saving.register_keras_serializable("keras_albert")
@@ -133,11 +156,13 @@ class FeedForward(keras.layers.Layer):
     def call(self, hidden, training=None):
         rows = as_rows(hidden)
         x = self.intermediate(rows)  # (B, S, H) -> (B, S, F)
-        x = self._contract(x, training)  # (B, S, F) -> (B, S, H)
+        # Lengths that change from batch to batch are many shapes.
+        is_fixed = None not in hidden.shape[1:]
+        x = self._contract(x, training, is_fixed)  # (B, S, F) -> (B, S, H)
         x = self.output_dropout(x, training=training)
         return as_sequences(self.layer_norm(rows + x), hidden)
 
-    def _contract(self, x, training):
+    def _contract(self, x, training, is_fixed):
         dense = self.feed_forward_output
         can_recompute = self.activate in PARTS and not dense.quantization_mode
         if not (training and can_recompute) or is_recomputed_whole():
@@ -145,7 +170,8 @@ class FeedForward(keras.layers.Layer):
         # A tensor, because a function with a gradient of its own must not read
         # variables; not a copy.
         kernel = ops.reshape(dense.kernel, dense.kernel.shape)
-        return activated_product(x, kernel, self.activate) + dense.bias
+        product = activated_product(x, kernel, self.activate, one_pass=is_fixed)
+        return product + dense.bias
 
     def compute_output_shape(self, hidden_shape):
         return hidden_shape

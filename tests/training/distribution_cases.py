@@ -24,7 +24,8 @@ SIZES = {
     "num_heads": 4,
     "embedding_dim": 8,
     "hidden_dim": 16,
-    "intermediate_dim": 24,
+    # Wide enough for `layers.one_pass`.
+    "intermediate_dim": 256,
     "max_sequence_length": LENGTH,
     "hidden_dropout": 0.2,
     "attention_dropout": 0.2,
