@@ -5,6 +5,7 @@ import dataclasses
 import gzip
 import io
 import json
+import math
 from pathlib import Path
 
 _LABEL_COLUMNS = ("label", "category", "class")
@@ -102,7 +103,8 @@ def read_labelled_text(
     Raises:
         FileNotFoundError: if there is no such file.
         ValueError: for an unknown suffix, text that is not UTF-8, a missing
-            column, a row without its columns, or no rows.
+            or double column, a row with cells too few or too many, quotation
+            marks that do not match, or no rows.
     """
     path = Path(path)
     rows = _read_rows(path)
@@ -120,6 +122,11 @@ def read_labelled_text(
         if None in values or values[-1] == "":
             raise ValueError(
                 f"{path}, line {number}: expected the columns "
+                f"{', '.join((*texts, label))}. Received: {row}."
+            )
+        if any(isinstance(value, list | dict) for value in values):
+            raise ValueError(
+                f"{path}, line {number}: expected a string or a number as "
                 f"{', '.join((*texts, label))}. Received: {row}."
             )
         values = [str(value) for value in values]
@@ -143,17 +150,59 @@ def _read_rows(path):
     text = _read_text(path)
     if suffix in (".jsonl", ".ndjson"):
         return _json_rows(path, text)
-    table = (
-        csv.reader(text.split("\n"), delimiter="\t", quoting=csv.QUOTE_NONE)
-        if suffix == ".tsv"
-        else csv.reader(io.StringIO(text, newline=""))
-    )
-    header = next(table, [])
-    return [
-        (table.line_num, dict(zip(header, row, strict=False)))
-        for row in table
-        if row
-    ]
+    cells = _tab_cells if suffix == ".tsv" else _comma_cells
+    return _table_rows(path, cells(path, text))
+
+
+def _table_rows(path, table):
+    """Names the cells of each row by the header, which is the first row."""
+    _, header = next(((n, row) for n, row in table if row), (1, []))
+    twice = [name for name in header if name and header.count(name) > 1]
+    if twice:
+        raise ValueError(
+            f"{path} has the column {twice[0]} twice. Rename or remove one of "
+            "the two."
+        )
+    rows = []
+    for number, row in table:
+        # Programs that fill rows up leave empty cells at the end.
+        if any(row[len(header) :]):
+            raise ValueError(
+                f"{path}, line {number}: {len(row)} cells under "
+                f"{len(header)} columns ({', '.join(header)}). A text that "
+                "holds the separator must stand in quotation marks in .csv; "
+                "in .tsv no text can hold a tab."
+            )
+        if row:
+            rows.append((number, dict(zip(header, row, strict=False))))
+    return rows
+
+
+def _tab_cells(path, text):
+    """Yields `(line number, cells)`; there is no quoting."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        yield number, line.split("\t") if line else []
+
+
+def _comma_cells(path, text):
+    """Yields `(line number, cells)`, of a row's first line."""
+    # Else a forgotten quotation mark takes all rows up to the next one into
+    # its text, without a word.
+    table = csv.reader(io.StringIO(text, newline=""), strict=True)
+    # The limit is one for the process, and lower than a long text.
+    limit = csv.field_size_limit(len(text))
+    number = 1
+    try:
+        for row in table:
+            yield number, row
+            number = table.line_num + 1
+    except csv.Error as error:
+        raise ValueError(
+            f"{path}, line {number}: {error}. A quotation mark must be closed, "
+            'and one inside a quoted text is written twice, as in "a ""b"" c".'
+        ) from None
+    finally:
+        csv.field_size_limit(limit)
 
 
 def _json_rows(path, text):
@@ -182,7 +231,8 @@ def _read_text(path):
         with opener(path, "rb") as file:
             data = file.read()
         # `utf-8-sig` drops the mark that spreadsheets put in front.
-        return data.decode("utf-8-sig").replace("\r\n", "\n")
+        text = data.decode("utf-8-sig").replace("\r\n", "\n")
+        return text if "\n" in text else text.replace("\r", "\n")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise ValueError(
@@ -227,6 +277,8 @@ def _missing(path, what, candidates, columns):
 
 def _by_number_then_name(label):
     try:
-        return (0, float(label), label)
+        number = float(label)
     except ValueError:
-        return (1, 0.0, label)
+        number = math.nan
+    # "nan" and "inf" are names; NaN would leave the others in no order.
+    return (0, number, label) if math.isfinite(number) else (1, 0.0, label)

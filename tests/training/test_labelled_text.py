@@ -25,6 +25,8 @@ def write(tmp_path, name, text):
             '{"text": "a \\"fine film", "label": 1}\n\n'
             '{"text": "dull", "label": 0}',
         ),
+        ("a.csv", '\n\ntext,label\n"a ""fine film",1\n\ndull,0\n'),
+        ("a.tsv", 'label\ttext\r1\ta "fine film\r0\tdull\r'),
         ("a.tsv", b"\xef\xbb\xbf" + b'label\ttext\n1\ta "fine film\n0\tdull\n'),
     ],
 )
@@ -40,6 +42,30 @@ def test_a_csv_field_over_two_lines(tmp_path):
     path = write(tmp_path, "a.csv", 'text,label\n"one\ntwo",x\n')
 
     assert read_labelled_text(path).texts == ["one\ntwo"]
+
+
+@pytest.mark.parametrize("name", ["a.tsv", "a.csv", "a.jsonl"])
+def test_a_text_longer_than_csv_fields_may_be(tmp_path, name):
+    long = "word " * 40_000
+    row = {
+        "a.tsv": f"label\ttext\n1\t{long}\n",
+        "a.csv": f'label,text\n1,"{long}"\n',
+        "a.jsonl": f'{{"label": 1, "text": "{long}"}}\n',
+    }
+
+    assert read_labelled_text(write(tmp_path, name, row[name])).texts == [long]
+
+
+def test_a_carriage_return_inside_a_tsv_text_stays(tmp_path):
+    path = write(tmp_path, "a.tsv", "label\ttext\n1\tgood\rfilm\n")
+
+    assert read_labelled_text(path).texts == ["good\rfilm"]
+
+
+def test_trailing_empty_cells_are_no_text(tmp_path):
+    path = write(tmp_path, "a.csv", "label,text\n1,good,,\n0,bad\n")
+
+    assert read_labelled_text(path).texts == ["good", "bad"]
 
 
 def test_pairs_are_found_by_their_columns(tmp_path):
@@ -80,6 +106,16 @@ def test_numbers_sort_as_numbers_before_names():
     assert examples.label_names == ["9", "10", "a", "b"]
 
 
+def test_nan_is_a_name_and_disorders_no_others():
+    labels = ["nan", "0", "b", "5", "NaN", "3", "inf", "a"]
+    expected = ["0", "3", "5", "NaN", "a", "b", "inf", "nan"]
+
+    for turn in range(len(labels)):
+        turned = labels[turn:] + labels[:turn]
+        names = LabelledText(["t"] * len(labels), turned).label_names
+        assert names == expected
+
+
 @pytest.mark.parametrize(
     "name, text, message",
     [
@@ -90,6 +126,29 @@ def test_numbers_sort_as_numbers_before_names():
         ("a.tsv", "label\tbody\n1\tx\n", "no text column.*`text_column`"),
         ("a.tsv", "label\ttext\n1\tx\n1\n", "line 3: expected the columns"),
         ("a.tsv", b"label\ttext\n1\t\xff\n", "not UTF-8: byte 13, line 2"),
+        (
+            "a.tsv",
+            "label\ttext\n1\tgood\tfilm\n",
+            "line 2: 3 cells under 2 columns",
+        ),
+        (
+            "a.csv",
+            "label,text\n0,bad\n1,Good, but long\n",
+            "line 3: 3 cells under 2 columns.*quot",
+        ),
+        (
+            "a.csv",
+            'label,text\n0,bad\n1,"Good film\n0,dull\n1,fine\n',
+            "line 3: unexpected end of data.*quot",
+        ),
+        (
+            "a.csv",
+            'label,text\n1,"He said \\"no\\" twice"\n',
+            "line 2.*quot",
+        ),
+        ("a.csv", "text,text,label\na,b,1\n", "column text twice"),
+        ("a.jsonl", '{"text": ["a"], "label": 1}', "line 1: .*a string"),
+        ("a.jsonl", '{"text": "a", "label": [1]}', "line 1: .*a string"),
         ("a.jsonl", '{"text": ', "line 1 is not JSON"),
         ("a.jsonl", "[1]", "expected a JSON object"),
     ],
