@@ -5,8 +5,10 @@ makes ALBERT answer one class for everything. Hence the defaults: a rate by
 width, warm-up, clipping, and a second try at a lower rate if it happens.
 """
 
+import collections
 import dataclasses
 import json
+import math
 import time
 from pathlib import Path
 
@@ -77,13 +79,21 @@ class FinetuneResult:
 
 @dataclasses.dataclass(frozen=True)
 class _Attempt:
-    """One training at one rate."""
+    """One training at one rate; `best_epoch` is 0 where none is usable."""
 
     history: list
     best_epoch: int
     weights: list
     predictions: np.ndarray
     collapsed: bool
+    overflowed: bool
+
+    @property
+    def failure(self):
+        """What went wrong, as the end of a sentence, or an empty string."""
+        if self.overflowed:
+            return "'s weights overflowed"
+        return " predicted one class for everything" if self.collapsed else ""
 
 
 def finetune(
@@ -109,8 +119,9 @@ def finetune(
 
     The weights of the epoch with the best validation accuracy are kept. If
     one class is predicted for all of the validation examples through the first
-    half of the epochs, or at the end, training starts again from the same
-    weights at a quarter of the rate, once, and `notes` says so.
+    half of the epochs, or at the end, or the weights overflow, training starts
+    again from the same weights at a quarter of the rate, once, and `notes`
+    says so.
 
     Args:
         model: path of a preset, `AlbertBackbone`, `AlbertPretrainer` or
@@ -119,7 +130,7 @@ def finetune(
         train: `(texts, labels)`, `LabelledText`, or the path of a file for
             `read_labelled_text`.
         validation: the same, optional. Without it a share of `train` is held
-            out.
+            out; the only example of a class never is.
         labels: list of strings, optional. The classes in id order; defaults to
             those in `train`, sorted.
         tokenizer: a tokenizer, for a model that brings none.
@@ -146,9 +157,12 @@ def finetune(
     Raises:
         ValueError, TypeError, FileNotFoundError, FileExistsError: before any
             work, for what does not fit together.
+        FloatingPointError: if the weights overflow in the first epoch at both
+            rates. The model then has the weights it came with.
     """
     began = time.monotonic()
     _check_arguments(epochs, batch_size, validation_share, warmup_share)
+    _check_learning_rate(learning_rate)
     train, validation = _data(train, validation, validation_share, seed)
     labels = _labels(labels, train, validation)
     output = _claim(output)
@@ -191,14 +205,26 @@ def finetune(
     try:
         notes = []
         best = attempt(learning_rate)
-        if best.collapsed:
+        if best.failure:
             lower = learning_rate * RESTART_FACTOR
             notes.append(
-                "The model predicted one class for everything at a peak rate "
-                f"of {learning_rate:g}; it was trained again at {lower:g}."
+                f"The model{best.failure} at a peak rate of "
+                f"{learning_rate:g}; it was trained again at {lower:g}."
             )
             learning_rate = lower
             best = attempt(lower)
+        if not best.best_epoch:
+            classifier.set_weights(start)
+            raise FloatingPointError(
+                "The model's weights overflowed at a peak rate of "
+                f"{learning_rate:g}, so that its answers are no numbers. Take "
+                "a much lower `learning_rate`."
+            )
+        if best.overflowed:
+            notes.append(
+                f"The model's weights overflowed after epoch "
+                f"{len(best.history)}; the epochs before it count."
+            )
         if best.collapsed:
             notes.append(
                 "The model still predicts one class for everything. Train it "
@@ -256,7 +282,7 @@ def _train(classifier, train, validation, epochs, batch_size, seed, callbacks):
     """Trains epoch by epoch and keeps the best epoch's weights."""
     history, best_epoch, best_weights, best_predictions = [], 0, None, None
     began = time.monotonic()
-    constant = []
+    constant, overflowed = [], False
     for epoch in range(1, epochs + 1):
         order = np.random.default_rng([seed, epoch]).permutation(len(train[1]))
         # Whole batches only, so that one shape is compiled; what is left out
@@ -271,6 +297,10 @@ def _train(classifier, train, validation, epochs, batch_size, seed, callbacks):
             verbose=0,
         ).history
         logits = predict_logits(classifier, validation[0], batch_size)
+        # The likeliest of no numbers is class 0, which may even seem good.
+        overflowed = not np.isfinite(logits).all()
+        if overflowed:
+            break
         predictions = logits.argmax(-1)
         constant.append(len(set(predictions.tolist())) == 1)
         history.append(
@@ -295,6 +325,7 @@ def _train(classifier, train, validation, epochs, batch_size, seed, callbacks):
         weights=best_weights,
         predictions=best_predictions,
         collapsed=all(constant) and len(set(validation[1].tolist())) > 1,
+        overflowed=overflowed,
     )
 
 
@@ -315,6 +346,9 @@ def predict_logits(classifier, inputs, batch_size):
         for name, column in inputs.items()
     }
     logits = classifier.predict(padded, batch_size=batch_size, verbose=0)
+    if classifier.activation is not keras.activations.linear:
+        # Softmax takes these for what they were made from.
+        logits = np.log(np.maximum(logits, np.finfo("float32").tiny))
     return logits[:count]
 
 
@@ -351,6 +385,14 @@ def _check_arguments(epochs, batch_size, validation_share, warmup_share):
         )
 
 
+def _check_learning_rate(learning_rate):
+    if learning_rate is not None and not 0 < learning_rate < math.inf:
+        raise ValueError(
+            "`learning_rate` must be a number above 0. Received: "
+            f"learning_rate={learning_rate}."
+        )
+
+
 def _data(train, validation, validation_share, seed):
     train = as_labelled_text(train)
     if validation is not None:
@@ -369,7 +411,21 @@ def _data(train, validation, validation_share, seed):
         )
     held_out = min(max(1, round(validation_share * count)), count - 1)
     order = np.random.default_rng([seed, count]).permutation(count).tolist()
-    return train.select(order[held_out:]), train.select(order[:held_out])
+    # Each class must be trained on, so its last example is not held out.
+    left = collections.Counter(train.labels)
+    kept, rest = [], []
+    for i in order:
+        if len(kept) < held_out and left[train.labels[i]] > 1:
+            kept.append(i)
+            left[train.labels[i]] -= 1
+        else:
+            rest.append(i)
+    if not kept:
+        raise ValueError(
+            "Holding out a validation share needs two examples of one class. "
+            f"Received {count} examples of as many classes. Pass `validation`."
+        )
+    return train.select(rest), train.select(kept)
 
 
 def _labels(labels, train, validation):

@@ -137,6 +137,63 @@ def test_a_constant_answer_is_tried_again_at_a_lower_rate(run, monkeypatch):
     assert "still predicts one class" in result.notes[1]
 
 
+def test_a_lost_epoch_is_never_the_best(run, monkeypatch):
+    # Taken for numbers, the lost epoch's answers would all be right.
+    three = ([*FOUR[0][::2], "a e"], ["bad"] * 3)
+    logits = iter([np.eye(2)[[1, 1, 0]]] + [np.full((3, 2), np.nan)])
+    later = np.eye(2)[[0, 0, 1]]
+    monkeypatch.setattr(
+        module, "predict_logits", lambda *_: next(logits, later)
+    )
+
+    result = run(epochs=2, validation=three)
+
+    assert result.validation_accuracy == pytest.approx(2 / 3)
+    assert result.learning_rate == 0.005
+    assert "overflowed" in result.notes[0]
+    assert "again at 0.005" in result.notes[0]
+    assert not result.collapsed
+    assert np.isfinite([r["val_loss"] for r in result.history]).all()
+
+
+def test_weights_lost_at_both_rates_are_refused(run, backbone, tmp_path):
+    start = backbone.get_weights()
+
+    with pytest.raises(FloatingPointError, match="lower `learning_rate`"):
+        run(learning_rate=1e30, output=tmp_path / "out")
+
+    assert not (tmp_path / "out").exists()
+    for ours, expected in zip(backbone.get_weights(), start, strict=True):
+        np.testing.assert_array_equal(ours, expected)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_only_example_of_a_class_is_trained_on(run, seed):
+    texts, labels = TEXTS[:12], LABELS[:12]
+    rare = ([*texts, "a b", "b b"], [*labels, "rare", "rarer"])
+
+    result = run(train=rare, validation_share=0.6, epochs=1, seed=seed)
+
+    assert result.labels == ["bad", "good", "rare", "rarer"]
+    assert result.num_train + result.num_validation == 14
+    assert result.confusion[2:].sum() == 0
+
+
+def test_the_loss_of_a_classifier_with_softmax(run, backbone, tokenizer):
+    losses = []
+    start = backbone.get_weights()
+    for activation in (None, "softmax"):
+        keras.utils.set_random_seed(0)
+        backbone.set_weights(start)
+        model = AlbertTextClassifier(
+            backbone, labels=["bad", "good"], activation=activation
+        )
+        result = run(model=model, epochs=1, learning_rate=1e-9)
+        losses.append(result.history[0]["val_loss"])
+
+    assert losses[0] == pytest.approx(losses[1], abs=1e-6)
+
+
 @every_backend
 def test_a_pair_uses_both_texts(run):
     pairs = [(text[0], text[2:]) for text in TEXTS]
@@ -185,6 +242,9 @@ def test_confusion_by_hand():
         ({"validation": (["a"], ["odd"])}, r"validation .*\['odd'\]"),
         ({"validation": ([("a", "b")], ["bad"])}, "one of each"),
         ({"train": (["a"], ["x"])}, "at least two examples"),
+        ({"train": (["a", "b"], ["x", "y"])}, "two examples of one class"),
+        ({"learning_rate": 0.0}, "learning_rate=0.0"),
+        ({"learning_rate": float("nan")}, "learning_rate=nan"),
         ({"tokenizer": None}, "brings no tokenizer"),
     ],
 )
