@@ -65,23 +65,40 @@ def predict(
 
 def read_lines(texts, file):
     """Texts of the command line, then those of a file."""
-    lines = list(texts)
+    from keras_albert.tokenizers.normalization import clean_unicode
+
+    lines = [clean_unicode(text) for text in texts]
     if file is not None:
         if str(file) == "-":
-            content = sys.stdin.read()
+            content = sys.stdin.buffer.read()
         elif file.is_file():
-            content = file.read_text(encoding="utf-8")
+            content = file.read_bytes()
         else:
             raise FileNotFoundError(
                 f"There is no file {file}. Expected one text a line."
             )
-        lines += content.splitlines()
+        lines += _lines_of(content, file)
     if not lines:
         raise ValueError(
             "There is nothing to classify. Give texts after the model, or "
             "--file FILE with one text a line."
         )
     return lines
+
+
+def _lines_of(content, file):
+    name = "The standard input" if str(file) == "-" else file
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ValueError(
+            f"{name} is not UTF-8: byte {error.start}, line {line}. Convert "
+            "it first, for example: iconv -f gb18030 -t utf-8."
+        ) from None
+    # `splitlines` would end lines at characters that texts hold, too.
+    lines = text.replace("\r\n", "\n").split("\n")
+    return lines if lines[-1] else lines[:-1]
 
 
 def split_pair(line):

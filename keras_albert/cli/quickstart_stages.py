@@ -146,7 +146,9 @@ class Stages:
         self.end()
         self._name, self._began = name, time.monotonic()
         number = len(self.seconds) + 1
-        self.console.print(f"[bold]{number}/{self.total}[/] {name}")
+        self.console.print(
+            f"[bold]{number}/{self.total}[/] {name}", markup=True
+        )
 
     def end(self):
         """Notes the time of the stage that is running."""

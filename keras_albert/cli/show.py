@@ -4,16 +4,20 @@ import contextlib
 
 
 def console():
-    """The console for results; nothing but results goes there."""
+    """The console for results; nothing but results goes there.
+
+    Texts and paths are shown as they are, brackets and colons included.
+    """
     from rich.console import Console
 
-    return Console(highlight=False)
+    return Console(highlight=False, markup=False, emoji=False)
 
 
 def table(title, columns, rows, caption=None):
     """Makes a table; columns after the first are numbers, to the right."""
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     result = Table(
         title=title,
@@ -25,7 +29,7 @@ def table(title, columns, rows, caption=None):
     for index, column in enumerate(columns):
         result.add_column(column, justify="right" if index else "left")
     for row in rows:
-        result.add_row(*(str(cell) for cell in row))
+        result.add_row(*(Text(str(cell)) for cell in row))
     return result
 
 

@@ -62,10 +62,36 @@ def test_lines_come_from_the_command_line_then_the_file(tmp_path):
     ]
 
 
-def test_standard_input(monkeypatch):
-    monkeypatch.setattr(predict.sys, "stdin", io.StringIO("one\ntwo\n"))
+def standard_input(monkeypatch, content):
+    stdin = io.TextIOWrapper(io.BytesIO(content), encoding="ascii")
+    monkeypatch.setattr(predict.sys, "stdin", stdin)
 
-    assert predict.read_lines([], predict.Path("-")) == ["one", "two"]
+
+def test_standard_input(monkeypatch):
+    standard_input(monkeypatch, "one\nzwölf\n".encode())
+
+    assert predict.read_lines([], predict.Path("-")) == ["one", "zwölf"]
+
+
+def test_a_line_ends_at_a_line_break_alone(tmp_path):
+    file = tmp_path / "texts"
+    file.write_bytes("\ufeffa\u2028b\x0bc\x85\r\n\r\nd".encode())
+
+    assert predict.read_lines([], file) == ["a\u2028b\x0bc\x85", "", "d"]
+
+
+def test_bytes_that_are_not_utf8(monkeypatch, tmp_path):
+    standard_input(monkeypatch, b"a\nb\xff\n")
+    file = tmp_path / "texts"
+    file.write_bytes(b"a\nb\xff\n")
+
+    for path, name in ((predict.Path("-"), "input"), (file, "texts")):
+        with pytest.raises(ValueError, match=f"{name} is not UTF-8.*line 2"):
+            predict.read_lines([], path)
+
+
+def test_a_command_line_that_is_not_utf8():
+    assert predict.read_lines(["caf\udce9"], None) == ["caf\ufffd"]
 
 
 def test_nothing_to_classify():

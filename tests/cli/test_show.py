@@ -31,6 +31,23 @@ def test_table_holds_all_cells():
         assert text in out.getvalue()
 
 
+def test_text_is_shown_as_it_is():
+    text = "[bold]x[/bold] [/b] [unused1] :smile:"
+    out = io.StringIO()
+
+    table = show.table(None, ("a", "b"), [(text, "[red]1")])
+    Console(file=out, width=60).print(table)
+
+    assert text in out.getvalue()
+    assert "[red]1" in out.getvalue()
+
+
+def test_the_console_shows_text_as_it_is(capsys):
+    show.console().print("/tmp/[a]/[/b]:smile:")
+
+    assert capsys.readouterr().out == "/tmp/[a]/[/b]:smile:\n"
+
+
 def test_bars_go_to_stderr(capsys):
     with show.progress_bars() as progress:
         progress.advance(progress.add_task("reading", total=3), 3)
