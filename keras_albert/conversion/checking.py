@@ -197,14 +197,21 @@ def _their_outputs(source, inputs, folder):
     import transformers
 
     cls = getattr(transformers, source.architecture)
-    with _without_progress_bars(transformers.utils.logging):
-        model = cls.from_pretrained(
-            str(folder),
-            local_files_only=True,
-            trust_remote_code=False,
-            dtype=torch.float32,
-            attn_implementation="eager",
-        ).eval()
+    try:
+        with _without_progress_bars(transformers.utils.logging):
+            model = cls.from_pretrained(
+                str(folder),
+                local_files_only=True,
+                trust_remote_code=False,
+                dtype=torch.float32,
+                attn_implementation="eager",
+            ).eval()
+    except Exception as error:  # its checks have many kinds
+        first = " ".join(str(error).split())[:200]
+        raise ValueError(
+            f"transformers refuses {folder}, so that nothing could be "
+            f"compared. It says: {first}"
+        ) from error
     given = {
         "input_ids": inputs["token_ids"],
         "token_type_ids": inputs["segment_ids"],

@@ -24,6 +24,12 @@ ARGUMENTS = {
     "initializer_range": "initializer_range",
     "layer_norm_eps": "layer_norm_epsilon",
 }
+_RATES = (
+    "hidden_dropout_prob",
+    "attention_probs_dropout_prob",
+    "initializer_range",
+    "layer_norm_eps",
+)
 # Their defaults differ from ours, or ours has none.
 DEFAULTS = {"num_hidden_groups": 1, "inner_group_num": 1, "hidden_act": "gelu"}
 REQUIRED = (
@@ -45,8 +51,8 @@ def arguments_of(config, activations, where):
         where: string. Names the file in errors.
 
     Raises:
-        ValueError: for a missing key, a value that is no number, or an
-            activation that is not known.
+        ValueError: for a missing key, a value that is no number or no size,
+            or an activation that is not known.
     """
     missing = [key for key in REQUIRED if key not in config]
     if missing:
@@ -61,19 +67,28 @@ def arguments_of(config, activations, where):
         if theirs in config
     }
     for theirs, ours in ARGUMENTS.items():
-        value = arguments.get(ours, 0)
-        if theirs != "hidden_act" and not isinstance(value, (int, float)):
-            raise ValueError(
-                f"{theirs} in {where} must be a number. Received: {value!r}."
-            )
+        if theirs != "hidden_act":
+            _check_number(theirs, arguments.get(ours, 1), where)
     activation = arguments["activation"]
-    if activation not in activations:
+    if not isinstance(activation, str) or activation not in activations:
         raise ValueError(
             f"Unknown activation {activation!r} in {where}. Expected one of "
             f"{', '.join(activations)}."
         )
     arguments["activation"] = activations[activation]
     return arguments
+
+
+def _check_number(key, value, where):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ValueError(
+            f"{key} in {where} must be a number. Received: {value!r}."
+        )
+    if key not in _RATES and not (isinstance(value, int) and value >= 1):
+        raise ValueError(
+            f"{key} in {where} must be a whole number of at least 1. "
+            f"Received: {value!r}."
+        )
 
 
 def google_group(call, layers, groups):

@@ -21,6 +21,7 @@ from keras_albert.conversion.opening import open_source
 from keras_albert.conversion.presets import write_preset
 from keras_albert.conversion.presets import write_provenance
 from keras_albert.conversion.source import Converted
+from keras_albert.conversion.source import check_fits
 from keras_albert.conversion.source import load
 from keras_albert.conversion.tokenizer_check import check_tokenizer
 from keras_albert.conversion.tokenizer_files import write_tokenizer
@@ -66,8 +67,9 @@ def convert(
     Raises:
         FileExistsError: if the destination exists.
         FileNotFoundError: if something of the source is missing.
-        ValueError: if the source is damaged, cannot be converted, or the
-            outcome answers differently; nothing is written then.
+        ValueError: if the source is damaged, cannot be converted, lies in
+            the destination, or the outcome answers differently; nothing is
+            written then.
 
     Example:
 
@@ -80,6 +82,8 @@ def convert(
         raise ValueError(
             f"`to` must be one of {', '.join(FORMATS)}. Received: to={to!r}."
         )
+    if not is_hub_name(source):
+        _check_apart(Path(source), Path(destination))
     with (
         writing_folder(destination, overwrite) as folder,
         _local(source) as (path, name),
@@ -87,10 +91,21 @@ def convert(
         return _convert(path, name, folder, to, tokenizer, tolerance, seed)
 
 
+def _check_apart(source, destination):
+    if destination.resolve() in source.resolve().parents:
+        raise ValueError(
+            f"The folder {destination} holds the source {source}, so that "
+            "replacing it would remove the source. Choose another name."
+        )
+
+
 def _convert(path, name, folder, to, tokenizer, tolerance, seed):
     # One model is in memory at a time: the source's while its answers are
     # computed, then ours, then the one just written.
     opened = open_source(path, tokenizer, name)
+    if not isinstance(opened, Converted):
+        # Their library says less clearly what does not fit.
+        check_fits(opened)
     inputs = check_inputs(_sizes(opened))
     expected, runner = outputs_of(opened, inputs, path)
     converted = (

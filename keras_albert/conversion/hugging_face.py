@@ -75,7 +75,9 @@ def hugging_face_source(folder, tokenizer=None, name=None):
         names=HUGGING_FACE,
         weights=weights,
         task=task,
-        task_arguments=_task_arguments(config, task, weights.shapes),
+        task_arguments=_task_arguments(
+            config, task, weights.shapes, config_file
+        ),
         skipped=skipped,
         kept=_kept(set(weights.shapes) - set(skipped), task),
         tokenizer=tokenizer,
@@ -190,7 +192,7 @@ def _kept(names, task):
     }
 
 
-def _task_arguments(config, task, shapes):
+def _task_arguments(config, task, shapes, where):
     if task != "classifier":
         return {}
     dropout = config.get("classifier_dropout_prob", 0.1)
@@ -199,14 +201,23 @@ def _task_arguments(config, task, shapes):
     classes = shapes.get("classifier.weight", (2,))[0]
     return {
         "num_classes": classes,
-        "labels": _labels(config.get("id2label"), classes),
+        "labels": _labels(config.get("id2label"), classes, where),
         "dropout": dropout,
     }
 
 
-def _labels(id2label, classes):
+def _labels(id2label, classes, where):
     """The names of the classes, unless they are only numbered."""
-    labels = {int(i): str(name) for i, name in (id2label or {}).items()}
+    try:
+        labels = {int(i): name for i, name in (id2label or {}).items()}
+    except (AttributeError, ValueError):
+        labels = {0: None}
+    if not all(isinstance(name, (str, int)) for name in labels.values()):
+        raise ValueError(
+            f"id2label in {where} must map numbers to names of classes. "
+            f"Received: {id2label!r}."
+        )
+    labels = {i: str(name) for i, name in labels.items()}
     if set(labels) != set(range(classes)):
         return None
     if all(name == f"LABEL_{i}" for i, name in labels.items()):

@@ -9,6 +9,7 @@ from keras_albert.conversion.model_variables import model_variables
 from keras_albert.conversion.model_variables import part_of
 from keras_albert.conversion.variable_memory import Unfilled
 from keras_albert.conversion.weight_table import assign_weights
+from keras_albert.conversion.weight_table import check_weights
 from keras_albert.conversion.weight_table import to_form
 from keras_albert.layers.initialization import filled_later
 from keras_albert.models.backbone import AlbertBackbone
@@ -157,6 +158,26 @@ def load(source, task=None, seed=0, backbone=None, **task_arguments):
         architecture=source.architecture,
         settings=source.settings,
     )
+
+
+def check_fits(source):
+    """Checks that a source's weights fit its configuration.
+
+    No value is read, and what is built for it takes next to no memory.
+
+    Args:
+        source: `Source`.
+
+    Raises:
+        ValueError: as `load`.
+    """
+    with filled_later(Unfilled()):
+        model = build(source, source.task, source.arguments, {})
+    variables = model_variables(model)
+    rows = {n: row for n in variables if (row := source.names.row(n))}
+    left_out = {**source.skipped, **source.kept}
+    left_out |= _unwanted_heads(source, rows)
+    check_weights(variables, rows, source.weights, left_out)
 
 
 def build(source, task, arguments, task_arguments):

@@ -150,6 +150,14 @@ class TorchFile(WeightFile):
                 f"{path} is not a file of tensors alone, or is damaged, so it "
                 f"was not opened. PyTorch says: {first}"
             ) from None
+        if not isinstance(self._tensors, dict) or not all(
+            isinstance(name, str) and isinstance(tensor, torch.Tensor)
+            for name, tensor in self._tensors.items()
+        ):
+            raise ValueError(
+                f"{path} is not a file of tensors alone: it holds no dict from "
+                "names to tensors, as `torch.save(model.state_dict())` writes."
+            )
         self.shapes = {n: tuple(t.shape) for n, t in self._tensors.items()}
 
     def read(self, name):
@@ -195,9 +203,8 @@ def open_safetensors(path):
     path = Path(path)
     if path.suffix != ".json":
         return SafetensorsFile(path)
-    names = json.loads(path.read_text(encoding="utf-8"))["weight_map"]
     files = []
-    for name in sorted(set(names.values())):
+    for name in _files_in_index(path):
         if Path(name).name != name:
             raise ValueError(
                 f"{path} points at {name!r}, outside its folder. Refused: "
@@ -205,6 +212,17 @@ def open_safetensors(path):
             )
         files.append(SafetensorsFile(path.with_name(name)))
     return FilesTogether(files)
+
+
+def _files_in_index(path):
+    try:
+        index = json.loads(path.read_text(encoding="utf-8"))
+        names = set(index["weight_map"].values())
+    except (ValueError, KeyError, TypeError, AttributeError):
+        names = {None}
+    if not all(isinstance(name, str) for name in names):
+        raise _broken(path, "it names no file for each weight")
+    return sorted(names)
 
 
 def write_safetensors(path, shapes, read):

@@ -101,12 +101,8 @@ def assign_weights(variables, rows, source, skipped, kept=None):
             shape does not fit. Nothing has been assigned then.
     """
     kept = kept or {}
-    new = _absent_parts(variables, rows, source.shapes)
-    wanted = {n: rows[n] for n in variables if part_of(n) not in new}
-    names = [theirs for theirs, _ in wanted.values()]
-    _check_names(names, source, {**skipped, **kept})
-    for ours, (theirs, form) in wanted.items():
-        _check_shape(theirs, source.shapes[theirs], form, variables[ours])
+    wanted = check_weights(variables, rows, source, {**skipped, **kept})
+    new = {part_of(n) for n in variables if n not in wanted}
     # The largest first, while little else is there.
     for ours in sorted(wanted, key=lambda n: -np.prod(variables[n].shape)):
         theirs, form = wanted[ours]
@@ -121,6 +117,30 @@ def assign_weights(variables, rows, source, skipped, kept=None):
         kept={source.spelled(n): why for n, why in kept.items()},
         new=[n for n in variables if part_of(n) in new],
     )
+
+
+def check_weights(variables, rows, source, left_out):
+    """Checks names and shapes of a file, of which no value is read.
+
+    Args:
+        variables: dict from our name to Keras variable.
+        rows: dict from our name to `(their name, form)`.
+        source: `WeightFile`.
+        left_out: their names that are for no variable.
+
+    Returns:
+        The part of `rows` that the file is to fill.
+
+    Raises:
+        ValueError: as `assign_weights`.
+    """
+    new = _absent_parts(variables, rows, source.shapes)
+    wanted = {n: rows[n] for n in variables if part_of(n) not in new}
+    names = [theirs for theirs, _ in wanted.values()]
+    _check_names(names, source, left_out)
+    for ours, (theirs, form) in wanted.items():
+        _check_shape(theirs, source.shapes[theirs], form, variables[ours])
+    return wanted
 
 
 def to_form(array, form, shape):

@@ -242,6 +242,46 @@ def test_a_folder_cut_off_is_refused_and_nothing_kept(tmp_path, part):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"num_hidden_groups": 0}, "num_hidden_groups .* at least 1.*: 0"),
+        ({"num_hidden_groups": -1}, "num_hidden_groups .* at least 1.*: -1"),
+        ({"num_attention_heads": 0}, "num_attention_heads .* at least 1"),
+        ({"num_attention_heads": 2.5}, "num_attention_heads .* whole number"),
+        ({"hidden_act": ["gelu"]}, r"Unknown activation \['gelu'\]"),
+        ({"num_hidden_groups": 2}, "Missing in the checkpoint: .*groups.1"),
+        ({"vocab_size": 30}, r"word_embeddings.weight does not fit"),
+        ({"num_attention_heads": 5}, "5"),
+        ({"pad_token_id": "x"}, "transformers refuses .*pad_token_id"),
+    ],
+)
+def test_a_configuration_of_another_model_is_explained(
+    tmp_path, change, message
+):
+    folder = tmp_path / "theirs"
+    save_theirs(folder)
+    file = folder / "config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), **change}))
+
+    with pytest.raises(ValueError, match=message):
+        convert(folder, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_source_is_not_replaced_with_all_around_it(google, tmp_path):
+    """What takes the destination's place would take the source away."""
+    source = tmp_path / "models" / "theirs"
+    shutil.copytree(google, source)
+
+    for path in (source, source / "model.ckpt"):
+        with pytest.raises(ValueError, match="holds the source"):
+            convert(path, tmp_path / "models", overwrite=True)
+    assert source.is_dir()
+    convert(source, source, overwrite=True)
+    assert (source / "model.weights.h5").is_file()
+
+
 def test_a_wrong_vocabulary_is_refused(tmp_path, shared_data):
     save_theirs(tmp_path / "theirs")
     shutil.copyfile(

@@ -164,6 +164,17 @@ def test_labels_and_classifier_dropout_come_along(tmp_path):
     assert config.classifier_dropout_prob == 0.25
 
 
+@pytest.mark.parametrize("names", [["a", "b"], {"a": 0}, "a", {"0": ["a"]}])
+def test_labels_in_another_form_are_refused(tmp_path, names):
+    save_theirs(tmp_path, "AlbertForSequenceClassification")
+    file = tmp_path / "config.json"
+    config = {**json.loads(file.read_text()), "id2label": names}
+    file.write_text(json.dumps(config))
+
+    with pytest.raises(ValueError, match="id2label in .* numbers to names"):
+        hugging_face_source(tmp_path)
+
+
 def test_labels_of_a_head_kept_aside_go_back_with_it(tmp_path):
     names = {0: "O", 1: "B-PER", 2: "I-PER"}
     save_theirs(tmp_path, "AlbertForTokenClassification", id2label=names)

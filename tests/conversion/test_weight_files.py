@@ -11,6 +11,7 @@ from keras_albert.conversion import weight_files
 from keras_albert.conversion.weight_files import ArraysInMemory
 from keras_albert.conversion.weight_files import RenamedFile
 from keras_albert.conversion.weight_files import SafetensorsFile
+from keras_albert.conversion.weight_files import TorchFile
 from keras_albert.conversion.weight_files import open_safetensors
 from keras_albert.conversion.weight_files import write_safetensors
 
@@ -162,6 +163,27 @@ def test_an_index_may_not_point_elsewhere(tmp_path, name):
 
     with pytest.raises(ValueError, match="outside its folder"):
         open_safetensors(index)
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["{", "[]", "{}", '{"weight_map": [1]}', '{"weight_map": {"a": 5}}'],
+)
+def test_a_damaged_index_is_refused(tmp_path, content):
+    path = tmp_path / "model.safetensors.index.json"
+    path.write_text(content)
+
+    with pytest.raises(ValueError, match="damaged or cut off"):
+        open_safetensors(path)
+
+
+@pytest.mark.parametrize("content", [[1, 2], {"a": 1}, {1: "a"}])
+def test_a_torch_file_without_tensors_is_refused(tmp_path, content):
+    torch = pytest.importorskip("torch", reason="writes the file")
+    torch.save(content, tmp_path / "pytorch_model.bin")
+
+    with pytest.raises(ValueError, match="not a file of tensors alone"):
+        TorchFile(tmp_path / "pytorch_model.bin")
 
 
 def test_other_names_for_some_weights():
