@@ -1,6 +1,5 @@
 """Opening whatever kind of saved model a path holds."""
 
-import json
 from pathlib import Path
 
 import keras
@@ -9,6 +8,7 @@ from keras_albert.models.backbone import AlbertBackbone
 from keras_albert.models.foreign_presets import load_foreign_preset
 from keras_albert.models.pretrainer import AlbertPretrainer
 from keras_albert.models.text_classifier import AlbertTextClassifier
+from keras_albert.tokenizers.vocabulary_folder import read_json
 
 _CLASSES = {
     cls.__name__: cls
@@ -66,16 +66,19 @@ def _load_file(path, kwargs):
 
 
 def _class_of_preset(folder):
-    for name in ("task.json", "config.json"):
-        file = folder / name
-        if file.is_file():
-            break
-    else:
+    # Both are read, so that a damaged one is named.
+    found = {
+        folder / name: content
+        for name in ("task.json", "config.json")
+        if (content := read_json(folder / name)) is not None
+    }
+    if not found:
         raise ValueError(
             f"{folder} is not a preset folder: it holds neither task.json "
             "nor config.json. Pass the folder given to `save_to_preset`."
         )
-    class_name = json.loads(file.read_text(encoding="utf-8")).get("class_name")
+    file, content = next(iter(found.items()))
+    class_name = content.get("class_name")
     if class_name not in _CLASSES:
         raise ValueError(
             f"{file} holds a {class_name!r}, expected one of "

@@ -2,6 +2,8 @@
 
 - `save_to_preset` after `fit` writes the optimizer's slots among the task
   weights, three times the size; ours writes weights alone.
+- A preset whose file of the head's weights is missing loads with a random head;
+  ours is refused.
 - A reloaded `.keras` file of a task has lost its optimizer; ours keeps it,
   with its slots and iteration.
 - On several machines, `fit` fails under TensorFlow and `predict` under JAX;
@@ -13,16 +15,38 @@
 """
 
 import contextlib
+from pathlib import Path
 
 import keras
 
 from keras_albert.models.foreign_presets import FromForeignPreset
 from keras_albert.models.loss_scale import scale_together
 from keras_albert.models.own_rows import on_every_process
+from keras_albert.tokenizers.vocabulary_folder import read_json
 
 
 class AlbertTask(FromForeignPreset):
     """Mixin before a keras-hub `Task`: presets without, `.keras` with slots."""
+
+    @classmethod
+    def from_preset(cls, preset, load_weights=True, **kwargs):
+        """Loads a preset of ours or of another library.
+
+        Args:
+            preset: string. A folder, or a name on a hub such as
+                `"hf://albert/albert-base-v2"`. Folders of Hugging Face,
+                keras-hub and Google's code are converted.
+            load_weights: bool. Whether the weights are loaded, too. Defaults
+                to `True`.
+            **kwargs: arguments that replace the stored ones, such as `dtype`.
+                With `num_classes` a classifier's head is new, and has no
+                labels but those given.
+        """
+        if "num_classes" in kwargs:
+            kwargs.setdefault("labels", None)
+        elif load_weights:
+            _check_head_weights(Path(preset), cls.__name__)
+        return super().from_preset(preset, load_weights=load_weights, **kwargs)
 
     def compile(self, *args, **kwargs):
         """Configures training; see the class.
@@ -145,6 +169,19 @@ def _one_example(spec):
     shape = [1 if size is None else size for size in spec.shape]
     shape[:1] = [1] * len(shape[:1])
     return keras.ops.zeros(shape, keras.backend.standardize_dtype(spec.dtype))
+
+
+def _check_head_weights(folder, class_name):
+    if not (folder / "task.json").is_file():
+        return
+    task = read_json(folder / "task.json")
+    weights = folder / "task.weights.h5"
+    if task.get("class_name") == class_name and not weights.is_file():
+        raise FileNotFoundError(
+            f"The preset {folder} has lost {weights.name}, the weights of its "
+            "head. Copy the whole folder again, or pass num_classes for a new "
+            "head of a classifier."
+        )
 
 
 @contextlib.contextmanager

@@ -174,12 +174,16 @@ def without_typed_special_tokens(proto):
 def check_model(content, name):
     """Raises a `ValueError` if bytes are no SentencePiece model."""
     try:
-        sentencepiece.SentencePieceProcessor(model_proto=content)
+        model = sentencepiece.SentencePieceProcessor(model_proto=content)
+        # No bytes at all are taken for a model that is yet to be loaded.
+        size = model.vocab_size() if content else 0
     except RuntimeError:
+        size = 0
+    if not size:
         raise ValueError(
             f"{name} holds {len(content)} bytes that are no SentencePiece "
             "model. Expected the `.model` file of a SentencePiece training."
-        ) from None
+        )
 
 
 def _starts_word(piece):

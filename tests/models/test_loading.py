@@ -8,6 +8,7 @@ import keras
 import numpy as np
 import pytest
 
+from keras_albert.models import AlbertPretrainer
 from keras_albert.models import load_model
 from tests.export.tiny_classifiers import TEXTS
 from tests.export.tiny_classifiers import tiny_classifier
@@ -54,3 +55,42 @@ def test_what_is_not_a_model_is_refused(tmp_path):
     (tmp_path / "config.json").write_text('{"class_name": "GPT2Backbone"}')
     with pytest.raises(ValueError, match="'GPT2Backbone', expected one of"):
         load_model(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["", '{"a":', "[]"])
+@pytest.mark.parametrize("name", ["config.json", "task.json"])
+def test_a_damaged_description_is_named(tmp_path, name, content):
+    classifier = tiny_classifier("sentence_piece", num_classes=2)
+    classifier.save_to_preset(str(tmp_path))
+    (tmp_path / name).write_text(content)
+
+    with pytest.raises(ValueError, match=f"{name} is not readable as JSON"):
+        load_model(tmp_path)
+
+
+def test_a_preset_without_its_heads_weights_is_refused(tmp_path):
+    """Else the head would be random, without a word."""
+    tiny_classifier("sentence_piece", num_classes=3).save_to_preset(
+        str(tmp_path)
+    )
+    (tmp_path / "task.weights.h5").unlink()
+
+    with pytest.raises(FileNotFoundError, match="task.weights.h5"):
+        load_model(tmp_path)
+    assert load_model(tmp_path, load_weights=False).num_classes == 3
+    assert load_model(tmp_path, num_classes=4).num_classes == 4
+    AlbertPretrainer.from_preset(str(tmp_path))
+
+
+def test_other_classes_take_a_new_head_without_the_old_labels(tmp_path):
+    classifier = tiny_classifier("sentence_piece", labels=["no", "yes"])
+    classifier.save_to_preset(str(tmp_path))
+
+    model = load_model(tmp_path, num_classes=4)
+
+    assert (model.num_classes, model.labels) == (4, None)
+    np.testing.assert_array_equal(
+        model.backbone.get_weights()[0], classifier.backbone.get_weights()[0]
+    )
+    names = ["a", "b", "c"]
+    assert load_model(tmp_path, num_classes=3, labels=names).labels == names

@@ -367,6 +367,8 @@ def test_content_that_is_no_model(tmp_path):
 
     with pytest.raises(ValueError, match="no SentencePiece model"):
         AlbertTokenizer(path)
+    with pytest.raises(ValueError, match="holds 0 bytes that are no Sentence"):
+        AlbertTokenizer(b"")
     with pytest.raises(FileNotFoundError):
         AlbertTokenizer(tmp_path / "missing.model")
 
