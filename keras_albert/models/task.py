@@ -79,8 +79,10 @@ class AlbertTask(FromForeignPreset):
     def get_compile_config(self):
         """Returns how the model was compiled, and whether slots exist."""
         config = super().get_compile_config()
-        if config is not None:
-            config["has_slots"] = bool(self.optimizer and self.optimizer.built)
+        if config is not None and self.optimizer is not None:
+            # Inside, where no argument of `compile` is looked for: a clone is
+            # compiled from this by Keras itself.
+            config["optimizer"]["has_slots"] = bool(self.optimizer.built)
         return config
 
     def compile_from_config(self, config):
@@ -88,8 +90,10 @@ class AlbertTask(FromForeignPreset):
 
         Keras skips this for models that override `compile`, as tasks do.
         """
+        has_slots = (config.get("optimizer") or {}).get("has_slots", False)
         config = keras.saving.deserialize_keras_object(config)
-        has_slots = config.pop("has_slots")
+        # Files of earlier versions have it here.
+        has_slots |= config.pop("has_slots", False)
         if config.get("jit_compile"):
             # Keras stores what "auto" came to on the backend that saved.
             # Taken literally on PyTorch, it compiles for minutes.

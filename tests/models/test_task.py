@@ -6,6 +6,7 @@ import pytest
 
 from keras_albert.models import AlbertTextClassifier
 from keras_albert.models import load_model
+from tests.checks import to_numpy
 from tests.models.tiny_models import BATCH
 from tests.models.tiny_models import backbone_inputs
 from tests.models.tiny_models import tiny_backbone
@@ -70,3 +71,17 @@ def test_tensorflow_traces_a_step_once(monkeypatch):
     assert traced == ["test_step", "train_step"]
     # What the metrics were built with is not counted.
     assert evaluated[1] == trained["accuracy"][0] == pytest.approx(right)
+
+
+def test_a_compiled_model_can_be_cloned():
+    classifier = AlbertTextClassifier(tiny_backbone(), 3)
+    classifier.compile()
+
+    clone = keras.models.clone_model(classifier)
+
+    clone.set_weights(classifier.get_weights())
+    inputs = backbone_inputs()
+    np.testing.assert_array_equal(
+        to_numpy(clone(inputs)), to_numpy(classifier(inputs))
+    )
+    assert type(clone.optimizer) is type(classifier.optimizer)
