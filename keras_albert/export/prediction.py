@@ -20,8 +20,10 @@ def predict_saved_model(path, texts, text_pairs=None):
 
     Raises:
         FileNotFoundError: if there is no SavedModel.
-        ValueError: if it is no classifier's.
+        ValueError: if it is no classifier's, or the texts are no lists of as
+            many texts.
     """
+    _check_texts(texts, texts if text_pairs is None else text_pairs)
     call = ("serving_default", {"text": as_bytes(texts)})
     if text_pairs is not None:
         columns = {
@@ -37,3 +39,23 @@ def predict_saved_model(path, texts, text_pairs=None):
         )
     labels = [label.decode() for label in answer["label"]]
     return labels, answer["probabilities"].astype("float32")
+
+
+def _check_texts(texts, seconds):
+    for column in (texts, seconds):
+        if isinstance(column, (str, bytes)):
+            raise ValueError(
+                "Give a list of texts. Received: "
+                f"{type(column).__name__}; put it in a list."
+            )
+        for text in column:
+            if not isinstance(text, (str, bytes)):
+                raise ValueError(
+                    "Texts must be strings. Received: "
+                    f"{text!r} of type {type(text).__name__}."
+                )
+    if len(texts) != len(seconds):
+        raise ValueError(
+            "Every text of a pair needs its second one. Received: "
+            f"{len(texts)} texts and {len(seconds)} second texts."
+        )

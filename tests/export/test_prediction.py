@@ -19,3 +19,16 @@ def test_prediction_in_a_fresh_process(exports):
 def test_prediction_needs_labels(exports):
     with pytest.raises(ValueError, match="num_masks, .*no labels. Export a cl"):
         predict_saved_model(exports("pretrainer")[1], TEXTS)
+
+
+@pytest.mark.parametrize(
+    "columns, message",
+    [
+        (["abc"], "a list of texts. Received: str"),
+        ([["a"], ["b", "c"]], "1 texts and 2 second texts"),
+        ([["a", 5]], "Received: 5 of type int"),
+    ],
+)
+def test_texts_that_do_not_fit_are_refused(tmp_path, columns, message):
+    with pytest.raises(ValueError, match=message):
+        predict_saved_model(tmp_path, *columns)
