@@ -9,6 +9,7 @@ documents -> sentences -> tokenizer.encode_batch -> TokenizedCorpus
 """
 
 import dataclasses
+import hashlib
 import os
 import tempfile
 from array import array
@@ -95,6 +96,18 @@ class TokenizedCorpus:
             unknown_rate=self.num_unknown_tokens / max(1, self.num_tokens),
             num_unaligned_sentences=self.num_unaligned_sentences,
         )
+
+    def fingerprint(self) -> str:
+        """Hash of all that decides what is learnt from it, in hexadecimal."""
+        digest = hashlib.sha256(self.tokenizer_fingerprint.encode())
+        for values in (
+            self.token_ids,
+            self.word_starts,
+            self.sentence_offsets,
+            self.document_offsets,
+        ):
+            digest.update(np.ascontiguousarray(values))
+        return digest.hexdigest()
 
     def save(self, path: str | Path) -> Path:
         """Writes the corpus to one `.npz` file, which appears when complete.

@@ -222,8 +222,9 @@ def pretrain(
             ],
         )
         sources.read()
-        check_run_folder(output, described)
+        check_run_folder(output, described, unread=["text"])
         run_data = sources.load(progress)
+        described["text"] = run_data.text_fingerprints()
         # Made before the first step: what is wrong with the text is said here.
         evaluation = RunEvaluation(run_data, settings.spans)
     # Claimed only now: a corpus that will not do leaves no folder behind.

@@ -104,6 +104,15 @@ class RunData:
             dataset = dataset.concatenate(one_pass)
         return dataset.cache()
 
+    def text_fingerprints(self):
+        """Hashes of text in memory, trained on and held out, or `None`."""
+        if None not in self.sources:
+            return None
+        return [
+            part[None].content.fingerprint()
+            for part in (self.sources, self.held_out_sources)
+        ]
+
     @staticmethod
     def _source(sources, span):
         return sources.get(None, sources.get(span.sequence_length))

@@ -17,6 +17,9 @@ from pathlib import Path
 
 from keras_albert.data.whole_files import write_atomically
 
+# Settings that are hashes: what they are of has changed, not the hash.
+_CONTENT = ("tokenizer", "text", "data", "evaluation_data")
+
 
 @dataclasses.dataclass(frozen=True)
 class RunFolder:
@@ -74,12 +77,13 @@ class RunFolder:
         return self.path / "preset"
 
 
-def check_run_folder(path, settings):
+def check_run_folder(path, settings, unread=()):
     """Returns the `RunFolder` at `path` if a run may use it; writes nothing.
 
     Args:
         path: string or path.
         settings: dict of plain values that decide what the run computes.
+        unread: names of settings that are not known yet.
 
     Raises:
         FileExistsError: if `path` is a file, a folder of something else, or
@@ -91,7 +95,7 @@ def check_run_folder(path, settings):
             f"The output {folder.path} is a file. Name a new folder."
         )
     if folder.settings.is_file():
-        _check_same_settings(folder, _as_stored(settings))
+        _check_same_settings(folder, _as_stored(settings), unread)
     elif folder.path.is_dir() and any(folder.path.iterdir()):
         raise FileExistsError(
             f"The output folder {folder.path} holds other files. Name a new "
@@ -122,12 +126,16 @@ def _as_stored(settings):
     return json.loads(json.dumps(settings))
 
 
-def _check_same_settings(folder, settings):
+def _check_same_settings(folder, settings, unread):
     before = json.loads(folder.settings.read_text(encoding="utf-8"))
+    # A run of an earlier version does not know the hash of its text.
+    unread = {*unread, *(key for key in _CONTENT if key not in before)}
     different = [
-        f"{key} was {before.get(key)!r}, is {settings.get(key)!r}"
+        f"the {key} has changed"
+        if key in _CONTENT
+        else f"{key} was {before.get(key)!r}, is {settings.get(key)!r}"
         for key in dict.fromkeys([*before, *settings])
-        if before.get(key) != settings.get(key)
+        if before.get(key) != settings.get(key) and key not in unread
     ]
     if different:
         raise FileExistsError(

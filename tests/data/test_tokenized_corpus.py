@@ -35,6 +35,25 @@ def test_word_starts_are_the_tokenizers(toy_tokenizer):
     assert corpus.word_starts.tolist() == [1, 0, 1, 1, 0, 0]
 
 
+def test_the_fingerprint_is_of_ids_words_and_borders(toy_tokenizer, toy_corpus):
+    again = tokenize_corpus(iter(toy_documents()), toy_tokenizer)
+    changed = [
+        dataclasses.replace(
+            toy_corpus, **{name: np.append(getattr(toy_corpus, name)[:-1], 1)}
+        )
+        for name in ("token_ids", "sentence_offsets", "document_offsets")
+    ]
+    changed.append(
+        dataclasses.replace(toy_corpus, word_starts=~toy_corpus.word_starts)
+    )
+    changed.append(
+        dataclasses.replace(toy_corpus, tokenizer_fingerprint="another")
+    )
+
+    assert again.fingerprint() == toy_corpus.fingerprint()
+    assert len({c.fingerprint() for c in (toy_corpus, *changed)}) == 6
+
+
 def test_types_are_small_and_fixed(toy_corpus):
     dtypes = {
         field.name: getattr(toy_corpus, field.name).dtype.name

@@ -135,6 +135,15 @@ def test_an_interrupted_run_continues_to_the_same_end(run, finished):
         np.testing.assert_allclose(ours, expected, atol=1e-5)
 
 
+def test_other_text_under_a_stopped_run_is_refused(run, documents):
+    """Which documents are held out would change with their number."""
+    with pytest.raises(callbacks.TrainingInterrupted):
+        run(callbacks=[InterruptAt(3)])
+
+    with pytest.raises(FileExistsError, match="text has changed"):
+        run(corpus=[*documents, ["a b c", "d e f"]])
+
+
 def test_a_finished_run_is_read_and_not_run_again(finished, arguments):
     folder = finished.preset.parent
     saved = sorted(folder.rglob("*"))

@@ -46,3 +46,20 @@ def test_checking_a_folder_writes_nothing(tmp_path):
     check_run_folder(tmp_path / "run", {"steps": 1})
 
     assert not (tmp_path / "run").exists()
+
+
+def test_changed_content_is_named_and_not_its_hash(tmp_path):
+    claim_run_folder(tmp_path, {**SETTINGS, "text": ["abc"], "data": None})
+
+    with pytest.raises(FileExistsError, match="the text has changed"):
+        claim_run_folder(tmp_path, {**SETTINGS, "text": ["abd"], "data": None})
+    with pytest.raises(FileExistsError, match="run: the data has changed"):
+        claim_run_folder(tmp_path, {**SETTINGS, "text": ["abc"], "data": ["a"]})
+
+
+def test_text_is_not_asked_for_before_it_is_read(tmp_path):
+    folder = claim_run_folder(tmp_path, {**SETTINGS, "text": ["abc"]})
+
+    assert check_run_folder(tmp_path, SETTINGS, unread=["text"]) == folder
+    with pytest.raises(FileExistsError, match="rate was 0.5, is 1"):
+        check_run_folder(tmp_path, {**SETTINGS, "rate": 1}, unread=["text"])
