@@ -174,7 +174,8 @@ def pretrain(
         float,
         typer.Option(
             rich_help_panel=RECIPE,
-            help="Norm to which larger gradients are scaled down.",
+            help="Norm to which larger gradients are scaled down; 0 leaves "
+            "them.",
         ),
     ] = 1.0,
     ema_momentum: Annotated[

@@ -17,6 +17,9 @@ import itertools
 import re
 import statistics
 
+from keras_albert.training.setting_checks import check_counts
+from keras_albert.training.setting_checks import check_numbers
+
 _PHASE = re.compile(
     r"(?P<shapes>\d+(?:x\d+)?(?:\+\d+(?:x\d+)?)*)"
     r"(?:@(?P<num_layers>\d+))?:(?P<percent>\d+(?:\.\d+)?)%"
@@ -150,6 +153,7 @@ def phase_spans(phases, steps, batch_size):
         batches take turns side by side, the phase's own the last.
 
     Raises:
+        TypeError: If they are no `Phase`, or a number is not a whole one.
         ValueError: If the shares do not sum to 1, a phase would have no step,
             or a number is below 1.
 
@@ -159,6 +163,7 @@ def phase_spans(phases, steps, batch_size):
     >>> [(span.start, span.stop, span.sequence_length) for span in spans]
     [(0, 900, 128), (900, 1000, 512)]
     """
+    check_phases(phases)
     total = sum(phase.share for phase in phases)
     if abs(total - 1) > 1e-6:
         raise ValueError(
@@ -171,12 +176,13 @@ def phase_spans(phases, steps, batch_size):
     for phase in phases:
         start = spans[-1].stop if spans else 0
         done += phase.share
-        stop = round(done * steps)
+        # Shares may lack a millionth of the whole; of many steps that is some.
+        stop = steps if phase is phases[-1] else round(done * steps)
         shapes = _shapes(phase, batch_size)
-        if stop - start < len(shapes) or min(map(min, shapes)) < 1:
+        if stop - start < len(shapes):
             raise ValueError(
-                "Each phase needs at least one step, one token and one "
-                f"example. Received: {phase} of {steps} steps."
+                "Each phase needs at least one step for each of its lengths. "
+                f"Received: {phase} of {steps} steps."
             )
         for turn, shape in enumerate(shapes):
             place = len(spans), start, stop
@@ -184,6 +190,30 @@ def phase_spans(phases, steps, batch_size):
                 PhaseSpan(*place, *shape, phase.num_layers, turn, len(shapes))
             )
     return spans
+
+
+def check_phases(phases):
+    """Raises an error for what is no list of phases with whole numbers.
+
+    Args:
+        phases: list of `Phase`.
+
+    Raises:
+        TypeError: If they are no `Phase`, or a number is not a whole one.
+        ValueError: If a number is below 1.
+    """
+    if isinstance(phases, Phase) or not all(
+        isinstance(phase, Phase) for phase in phases
+    ):
+        raise TypeError(
+            "`phases` is a string such as '128:90%,512:10%', or a list of "
+            f"`Phase`. Received: {phases!r}."
+        )
+    for phase in phases:
+        check_numbers("above 0", share=phase.share)
+        check_counts(num_layers=phase.num_layers)
+        for length, size in _shapes(phase, None):
+            check_counts(sequence_length=length, batch_size=size)
 
 
 def examples_per_step(phases, batch_size):

@@ -113,8 +113,9 @@ def pretrain(
         warmup_steps: int. Defaults to a share of `steps`: 2.5 % as published,
             5 % in a small run.
         weight_decay: float. Defaults to `0.01`.
-        clip_norm: float or `None`. Norm over all gradients, to which larger
-            ones are scaled down. Defaults to `1.0`, as published.
+        clip_norm: float. Norm over all gradients, to which larger ones are
+            scaled down; 0 or `None` leaves them. Defaults to `1.0`, as
+            published.
         ema_momentum: float, optional. Keeps an average of the weights over
             the updates, of which this share stays at each; evaluations and
             the finished model use the average. `0.999` is usual.

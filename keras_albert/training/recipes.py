@@ -72,7 +72,7 @@ def make_optimizer(
         steps: int. Optimizer updates of the whole run.
         warmup_steps: int, optional. Defaults to a twentieth of `steps`.
         weight_decay: float. Defaults to `0.01`.
-        clip_norm: float, or `None` for no clipping. The norm over all
+        clip_norm: float; 0 or `None` for no clipping. The norm over all
             gradients of an update, to which larger ones are scaled down.
             Defaults to `1.0`, as published.
         accumulate: int. Batches of an update. Defaults to `1`.

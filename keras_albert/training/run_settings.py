@@ -11,6 +11,7 @@ from pathlib import Path
 from keras_albert.models.config import AlbertConfig
 from keras_albert.models.sizes import backbone_arguments
 from keras_albert.training.phases import Phase
+from keras_albert.training.phases import check_phases
 from keras_albert.training.phases import examples_per_step
 from keras_albert.training.phases import parse_phases
 from keras_albert.training.phases import phase_spans
@@ -22,7 +23,17 @@ from keras_albert.training.recipes import OPTIMIZERS
 from keras_albert.training.recipes import make_optimizer
 from keras_albert.training.recipes import small_config
 from keras_albert.training.run_data import BatchSettings
+from keras_albert.training.setting_checks import check_counts
+from keras_albert.training.setting_checks import check_numbers
 from keras_albert.training.weight_dtype import check_weight_dtype
+
+_OTHER_NUMBERS = (
+    "checkpoint_every",
+    "evaluation_passes",
+    "accumulate",
+    "seed",
+    "sentence_order_weight",
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -110,19 +121,24 @@ def resolve_settings(
         ValueError, TypeError, FileNotFoundError: for what does not fit
             together.
     """
-    check_counts(
+    _check_numbers(
         steps=steps,
         batch_size=batch_size,
+        sequence_length=sequence_length,
+        warmup_steps=warmup_steps,
+        learning_rate=learning_rate,
+        weight_decay=weight_decay,
+        clip_norm=clip_norm,
+        ema_momentum=ema_momentum,
         evaluation_every=evaluation_every,
-        checkpoint_every=others["checkpoint_every"],
-        evaluation_passes=others["evaluation_passes"],
-        accumulate=others["accumulate"],
+        **{name: others[name] for name in _OTHER_NUMBERS},
     )
     recipe = recipe_name(recipe, size, steps)
     if phases is None:
         phases = [Phase(sequence_length or sources.sequence_length)]
     elif isinstance(phases, str):
         phases = parse_phases(phases)
+    check_phases(phases)
     num_examples = examples_per_step(phases, batch_size)
     if steps is None:
         steps = recipe_steps(recipe, num_examples)
@@ -175,13 +191,27 @@ def resolve_settings(
     )
 
 
-def check_counts(**counts):
-    """Raises `ValueError` for a number below 1; `None` is left out."""
-    for name, value in counts.items():
-        if value is not None and value < 1:
-            raise ValueError(
-                f"`{name}` must be at least 1. Received: {name}={value}."
-            )
+def _check_numbers(
+    *,
+    warmup_steps,
+    learning_rate,
+    weight_decay,
+    clip_norm,
+    ema_momentum,
+    seed,
+    sentence_order_weight,
+    **counts,
+):
+    check_counts(**counts)
+    check_counts(at_least=0, warmup_steps=warmup_steps, seed=seed)
+    check_numbers("above 0", learning_rate=learning_rate)
+    check_numbers(
+        "at least 0",
+        weight_decay=weight_decay,
+        clip_norm=clip_norm,
+        sentence_order_weight=sentence_order_weight,
+    )
+    check_numbers("at least 0 and below 1", ema_momentum=ema_momentum)
 
 
 def _backbone_arguments(size, config, vocabulary_size):

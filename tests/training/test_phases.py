@@ -42,12 +42,27 @@ def test_shares_must_be_the_whole_run():
 
 
 @pytest.mark.parametrize(
-    "phase", [Phase(512, 0.001), Phase(0, 0.5), Phase(512, 0.5, 0)]
+    "phase, message",
+    [
+        (Phase(512, 0.001), "at least one step"),
+        (Phase(0, 0.5), "sequence_length=0"),
+        (Phase(512, 0.5, 0), "batch_size=0"),
+        (Phase(512, 0.5, num_layers=0), "num_layers=0"),
+    ],
 )
-def test_a_phase_without_work_is_refused(phase):
+def test_a_phase_without_work_is_refused(phase, message):
     rest = Phase(128, 1 - phase.share)
-    with pytest.raises(ValueError, match="at least one step"):
+    with pytest.raises(ValueError, match=message):
         phase_spans([rest, phase], 100, 32)
+
+
+@pytest.mark.parametrize("percent", ["33.3333", "33.33333"])
+def test_rounded_shares_end_with_the_last_step(percent):
+    phases = parse_phases(f"96:{percent}%,128:{percent}%,512:33.3334%")
+
+    spans = phase_spans(phases, 16_000_000, 32)
+
+    assert spans[-1].stop == 16_000_000
 
 
 def test_batches_in_turn_are_read_as_written():

@@ -1,5 +1,8 @@
+import math
+
 import pytest
 
+from keras_albert.training.phases import Phase
 from keras_albert.training.run_settings import resolve_settings
 from keras_albert.training.run_text import TextSources
 
@@ -115,7 +118,17 @@ def test_every_setting_that_changes_numbers_is_described(resolve):
         ({"phases": "16:50%,32:40%"}, "sum to 100 %"),
         ({"phases": "16@3:50%,16:50%"}, "between 1 and 2"),
         ({"phases": "16:50%,16@1:50%"}, "must train all 2 layers"),
+        ({"phases": "16@0:50%,16:50%"}, "num_layers=0"),
+        ({"phases": [Phase(16, math.nan)]}, "share=nan"),
+        ({"sequence_length": 0, "phases": None}, "sequence_length=0"),
         ({"evaluation_passes": 0}, "evaluation_passes=0"),
+        ({"learning_rate": 0.0}, "`learning_rate` must be a number above 0"),
+        ({"learning_rate": math.nan}, "learning_rate=nan"),
+        ({"clip_norm": -1.0}, "clip_norm=-1.0"),
+        ({"weight_decay": -0.1}, "weight_decay=-0.1"),
+        ({"sentence_order_weight": -1.0}, "sentence_order_weight=-1.0"),
+        ({"ema_momentum": 1.0}, "at least 0 and below 1"),
+        ({"seed": -1}, "seed=-1"),
         ({"warmup_steps": 6}, "below `total_steps`"),
         ({"size": "albert_base"}, "Give one of them"),
         ({"size": "albert_bass", "config": None}, "albert_base"),
@@ -123,6 +136,25 @@ def test_every_setting_that_changes_numbers_is_described(resolve):
 )
 def test_what_does_not_fit_is_refused(resolve, changes, message):
     with pytest.raises(ValueError, match=message):
+        resolve(**changes)
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"steps": 1.5}, "steps=1.5"),
+        ({"accumulate": 2.0}, "accumulate=2.0"),
+        ({"batch_size": "8"}, "batch_size='8'"),
+        ({"warmup_steps": "2"}, "warmup_steps='2'"),
+        ({"learning_rate": "1e-3"}, "learning_rate='1e-3'"),
+        ({"phases": ["16:100%"]}, "list of `Phase`"),
+        ({"phases": Phase(16)}, "list of `Phase`"),
+        ({"phases": [Phase(16, batch_size=2.5)]}, "batch_size=2.5"),
+        ({"phases": [Phase(16, alternating=[(8.0, 2)])]}, "=8.0"),
+    ],
+)
+def test_what_is_no_number_is_refused(resolve, changes, message):
+    with pytest.raises(TypeError, match=message):
         resolve(**changes)
 
 
