@@ -19,6 +19,8 @@ import re
 
 import keras
 
+from keras_albert.training.setting_checks import check_counts
+
 NAMES = (
     "auto",
     "none",
@@ -263,6 +265,13 @@ def distribute(name="auto", *, model_shards=None):
     ```
     """
     check_name(name)
+    check_counts(model_shards=model_shards)
+    if model_shards is not None and name != "model_parallel":
+        raise ValueError(
+            "Only with model_parallel do devices share a copy of the model. "
+            f"Received: distribution={name!r}, model_shards={model_shards}. "
+            "Leave model_shards out, or take model_parallel."
+        )
     backend = keras.backend.backend()
     if name == "none" or backend == "torch":
         return Distribution()

@@ -26,6 +26,13 @@ def test_this_machine_has_one_device():
 
 
 @every_backend
+@pytest.mark.parametrize("name", ["auto", "none"])
+def test_shards_of_an_unsplit_model_are_refused(name):
+    with pytest.raises(ValueError, match="Only with model_parallel .*=2"):
+        distribute(name, model_shards=2)
+
+
+@every_backend
 def test_names_of_other_backends_are_refused():
     backend = keras.backend.backend()
     known = {

@@ -169,3 +169,5 @@ def test_shards_must_divide_the_devices():
 
     with pytest.raises(ValueError, match="model_shards=3, devices=1"):
         distribute("model_parallel", model_shards=3)
+    with pytest.raises(TypeError, match="model_shards=1.0"):
+        distribute("model_parallel", model_shards=1.0)
