@@ -45,6 +45,10 @@ class FromForeignPreset:
         model = load_foreign_preset(preset, cls, load_weights, **kwargs)
         if model is not None:
             return model
-        return super().from_preset(
+        return cls._from_own_preset(
             str(preset), load_weights=load_weights, **kwargs
         )
+
+    @classmethod
+    def _from_own_preset(cls, preset, **kwargs):
+        return super().from_preset(preset, **kwargs)

@@ -6,6 +6,7 @@
   ours is refused.
 - A reloaded `.keras` file of a task has lost its optimizer; ours keeps it,
   with its slots and iteration.
+- A preset saved in mixed precision fails to load; ours loads like a backbone's.
 - On several machines, `fit` fails under TensorFlow and `predict` under JAX;
   ours work.
 - Under TensorFlow, `fit` traces its first step twice, which takes seconds for a
@@ -22,6 +23,7 @@ import keras
 from keras_albert.models.foreign_presets import FromForeignPreset
 from keras_albert.models.loss_scale import scale_together
 from keras_albert.models.own_rows import on_every_process
+from keras_albert.models.preset_dtype import with_known_dtype
 from keras_albert.tokenizers.vocabulary_folder import read_json
 
 
@@ -47,6 +49,12 @@ class AlbertTask(FromForeignPreset):
         elif load_weights:
             _check_head_weights(Path(preset), cls.__name__)
         return super().from_preset(preset, load_weights=load_weights, **kwargs)
+
+    @classmethod
+    def _from_own_preset(cls, preset, **kwargs):
+        return super()._from_own_preset(
+            preset, **with_known_dtype(preset, kwargs)
+        )
 
     def compile(self, *args, **kwargs):
         """Configures training; see the class.

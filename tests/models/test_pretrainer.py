@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 
+from keras_albert.models import AlbertBackbone
 from keras_albert.models import AlbertPretrainer
 from keras_albert.models import load_model
 from tests.checks import max_difference
@@ -181,6 +182,27 @@ def test_preset_after_fit_holds_no_optimizer(tmp_path):
     assert pretrainer.optimizer is optimizer
     reloaded = AlbertPretrainer.from_preset(str(tmp_path / "after"))
     assert max_difference(pretrainer(batch[0]), reloaded(batch[0])) == 0
+
+
+@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
+def test_presets_in_mixed_precision_load_as_backbones_do(tmp_path, dtype):
+    """keras-hub 0.32 takes the name of the policy for an unknown dtype."""
+    saved = tiny_pretrainer(dtype=dtype)
+    saved.save_to_preset(str(tmp_path))
+
+    loaded = load_model(tmp_path)
+    backbone = AlbertBackbone.from_preset(str(tmp_path))
+    again = AlbertPretrainer.from_preset(str(tmp_path), dtype=dtype)
+
+    policies = [
+        model.encoder.dtype_policy.name
+        for model in (loaded.backbone, backbone, again.backbone)
+    ]
+    assert policies == ["float32", "float32", dtype]
+    for ours, expected in zip(
+        loaded.get_weights(), saved.get_weights(), strict=True
+    ):
+        np.testing.assert_array_equal(ours, expected)
 
 
 def test_loading_a_preset_warns_of_nothing(tmp_path, recwarn):
