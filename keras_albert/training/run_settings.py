@@ -8,6 +8,8 @@ optimizer   optimizer: arguments of `make_optimizer`
 import dataclasses
 from pathlib import Path
 
+from keras_albert.layers.activations import get_activation
+from keras_albert.layers.layer_schedule import layer_schedule
 from keras_albert.models.config import AlbertConfig
 from keras_albert.models.sizes import backbone_arguments
 from keras_albert.training.phases import Phase
@@ -159,6 +161,7 @@ def resolve_settings(
     backbone.update({k: v for k, v in given.items() if v is not None})
     check_weight_dtype(backbone.get("dtype"))
     _check_sizes(backbone, max(span.sequence_length for span in spans))
+    _check_parts_of_model(backbone, others["objective"])
     _check_depths(backbone, spans)
     recipe = make_recipe(
         recipe,
@@ -265,6 +268,33 @@ def _check_sizes(arguments, sequence_length):
             f"`sequence_length` is {sequence_length}, but the model has only "
             f"{positions} positions. Shorten it, or raise "
             "`max_sequence_length` in the configuration."
+        )
+
+
+def _check_parts_of_model(arguments, objective):
+    """Finds what its layers would refuse, before there is text to read."""
+    get_activation(arguments.get("activation", "gelu_tanh"))
+    layer_schedule(
+        arguments.get("sharing", "all"),
+        arguments["num_layers"],
+        arguments.get("num_groups", 1),
+        arguments.get("num_inner_repetitions", 1),
+    )
+    widths = arguments["embedding_dim"], arguments["hidden_dim"]
+    if (
+        arguments.get("use_embedding_projection") is False
+        and len({*widths}) > 1
+    ):
+        raise ValueError(
+            "`use_embedding_projection: false` needs equal widths. Received: "
+            f"embedding_dim={widths[0]}, hidden_dim={widths[1]}. Leave it out."
+        )
+    segments = arguments.get("num_segments", 2)
+    if segments < 2 and objective != "none":
+        raise ValueError(
+            "A pair of segments needs `num_segments` of at least 2. Received: "
+            f"num_segments={segments}, objective={objective!r}. Raise it in "
+            'the configuration, or train with objective "none".'
         )
 
 

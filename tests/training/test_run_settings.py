@@ -168,6 +168,30 @@ def test_heads_that_do_not_divide_the_width_are_refused(resolve, tiny_config):
         resolve(config={**tiny_config, "num_heads": 3})
 
 
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"activation": "swish"}, "`activation` must be one of"),
+        ({"num_groups": 3}, "num_groups=3, num_layers=2"),
+        ({"use_embedding_projection": False}, "embedding_dim=8, hidden_dim=16"),
+        ({"num_segments": 1}, "num_segments=1"),
+    ],
+)
+def test_a_model_that_cannot_be_made_is_refused(
+    resolve, tiny_config, changes, message
+):
+    with pytest.raises(ValueError, match=message):
+        resolve(config={**tiny_config, **changes})
+
+
+def test_masked_words_alone_need_one_segment(resolve, tiny_config):
+    config = {**tiny_config, "num_segments": 1}
+
+    assert (
+        resolve(config=config, objective="none").backbone["num_segments"] == 1
+    )
+
+
 def test_a_vocabulary_of_another_size_is_refused(resolve, tiny_config):
     with pytest.raises(ValueError, match="vocabulary_size=99"):
         resolve(config={**tiny_config, "vocabulary_size": 99})
