@@ -127,7 +127,7 @@ def _as_stored(settings):
 
 
 def _check_same_settings(folder, settings, unread):
-    before = json.loads(folder.settings.read_text(encoding="utf-8"))
+    before = _read_settings(folder.settings)
     # A run of an earlier version does not know the hash of its text.
     unread = {*unread, *(key for key in _CONTENT if key not in before)}
     different = [
@@ -143,3 +143,16 @@ def _check_same_settings(folder, settings, unread):
             f"{'; '.join(different)}. Repeat the settings to continue that "
             "run, or name another folder."
         )
+
+
+def _read_settings(path):
+    try:
+        settings = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        settings = None
+    if not isinstance(settings, dict):
+        raise FileExistsError(
+            f"{path} cannot be read, so that nobody knows what the run was. "
+            "Restore it, or name another folder."
+        )
+    return settings

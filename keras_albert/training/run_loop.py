@@ -8,7 +8,6 @@ import keras
 from keras_albert.data.whole_files import remove_leftovers
 from keras_albert.data.whole_files import replace_atomically
 from keras_albert.training.averaging import averaged_weights
-from keras_albert.training.curves import read_history
 from keras_albert.training.depth import set_active_layers
 from keras_albert.training.distribution import Distribution
 from keras_albert.training.micro_batches import split_batches
@@ -16,6 +15,7 @@ from keras_albert.training.phases import side_by_side
 from keras_albert.training.state_files import last_state
 from keras_albert.training.state_files import restore_state
 from keras_albert.training.state_files import tidy_states
+from keras_albert.training.step_log import read_steps
 from keras_albert.training.watchdog import read_alarms
 
 
@@ -186,7 +186,7 @@ def _history_until(path, step):
     """Returns the records up to `step`; a crash may have left later ones."""
     if not path.is_file():
         return []
-    return [r for r in read_history(path) if r["step"] <= step]
+    return [r for r in read_steps(path) if r["step"] <= step]
 
 
 def _batches(data, parts, clock, distribution, turns, step):

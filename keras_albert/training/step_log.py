@@ -227,7 +227,7 @@ def cut_steps(path, last_step):
 
 
 def read_steps(path):
-    """Returns the records of a step log, also of a run that is running."""
+    """Returns the whole records of a file, also of a run that is running."""
     with open(path, "rb") as file:
         records = [_parse(line) for line in file]
     return [record for record in records if record is not None]
@@ -238,5 +238,5 @@ def _parse(line):
         return None
     try:
         return json.loads(line)
-    except json.JSONDecodeError:
+    except ValueError:  # neither JSON nor UTF-8
         return None

@@ -23,6 +23,7 @@ import statistics
 from keras_albert.data.whole_files import write_atomically
 from keras_albert.training.callbacks import StepCallback
 from keras_albert.training.callbacks import TrainingDiverged
+from keras_albert.training.step_log import read_steps
 from keras_albert.training.step_metrics import step_values
 
 RECENT_STEPS = 10
@@ -193,8 +194,7 @@ def read_alarms(path, step):
     """Returns the alarms in a file up to `step`, oldest first."""
     if not path.is_file():
         return []
-    rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-    return [Alarm(**row) for row in rows if row["step"] <= step]
+    return [Alarm(**row) for row in read_steps(path) if row["step"] <= step]
 
 
 def split_memory(memory):

@@ -63,3 +63,12 @@ def test_text_is_not_asked_for_before_it_is_read(tmp_path):
     assert check_run_folder(tmp_path, SETTINGS, unread=["text"]) == folder
     with pytest.raises(FileExistsError, match="rate was 0.5, is 1"):
         check_run_folder(tmp_path, {**SETTINGS, "rate": 1}, unread=["text"])
+
+
+@pytest.mark.parametrize("content", ["", '{"steps": 1', "[1]"])
+def test_damaged_settings_are_named(tmp_path, content):
+    folder = claim_run_folder(tmp_path, SETTINGS)
+    folder.settings.write_text(content)
+
+    with pytest.raises(FileExistsError, match=r"run\.json cannot be read"):
+        check_run_folder(tmp_path, SETTINGS)

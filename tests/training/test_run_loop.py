@@ -1,4 +1,6 @@
+from keras_albert.training.run_folder import RunFolder
 from keras_albert.training.run_loop import intervals
+from keras_albert.training.run_loop import restore_run
 from keras_albert.training.run_loop import take_turns
 
 
@@ -33,3 +35,16 @@ def test_datasets_take_turns_from_any_step_on():
     assert taken(0) == "abcabc"
     assert taken(4) == "bcabca"
     assert taken(1, parts=2) == "bbccaa"
+
+
+def test_records_that_are_damaged_do_not_stop_a_run(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.history.write_bytes(b'{"step": 0, "val_loss": 1.5}\n{"step": 4, "v')
+    alarm = b'{"step": 0, "kind": "jump", "message": "It rose."}\n'
+    folder.alarms.write_bytes(alarm + b"\xe4\x00\x00\x00\n")
+
+    record = restore_run(None, folder)
+
+    assert record.start_step == 0
+    assert record.history == [{"step": 0, "val_loss": 1.5}]
+    assert [alarm.kind for alarm in record.alarms] == ["jump"]

@@ -84,7 +84,7 @@ def test_what_a_check_refuses_leaves_no_file(tmp_path):
     assert state_files.last_state(tmp_path) == (0, None)
 
 
-@pytest.mark.parametrize("harm", ["cut", "altered", "no proof"])
+@pytest.mark.parametrize("harm", ["cut", "altered", "no proof", "empty proof"])
 def test_a_damaged_state_gives_way_to_the_one_before(tmp_path, harm):
     model = make_model()
     state_files.save_state(model, tmp_path, 1)
@@ -97,8 +97,10 @@ def test_a_damaged_state_gives_way_to_the_one_before(tmp_path, harm):
         content = bytearray(path.read_bytes())
         content[len(content) // 2] ^= 1
         path.write_bytes(content)
-    else:
+    elif harm == "no proof":
         path.with_name(path.name + ".sha256").unlink()
+    else:
+        path.with_name(path.name + ".sha256").write_text("")
 
     assert state_files.last_state(tmp_path)[0] == 1
 
