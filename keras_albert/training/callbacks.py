@@ -73,12 +73,24 @@ class StepCallback(keras.callbacks.Callback):
         super().__init__()
         self.step = start_step
         self._batches = 0
+        self._next_batch = 0
+
+    def on_epoch_begin(self, epoch, logs=None):
+        """Keras counts the batches of each epoch anew."""
+        self._next_batch = 0
 
     def on_train_batch_end(self, batch, logs=None):
-        """Counts the batch, and the step with its last batch."""
-        self._batches += 1
-        if self._batches % batches_per_step(self.model.optimizer) == 0:
-            self.step += 1
+        """Counts the batch, and the step with its last batch.
+
+        With `steps_per_execution`, Keras calls this for several at once.
+        """
+        parts = batches_per_step(self.model.optimizer)
+        before = self._batches // parts
+        self._batches += max(1, batch + 1 - self._next_batch)
+        self._next_batch = batch + 1
+        passed = self._batches // parts - before
+        if passed:
+            self.step += passed
             self.on_step_end(logs or {})
 
     def on_step_end(self, logs):

@@ -16,6 +16,7 @@ import keras
 import numpy as np
 
 from keras_albert.training.callbacks import StepCallback
+from keras_albert.training.setting_checks import check_counts
 
 
 def set_active_layers(model, count):
@@ -75,14 +76,7 @@ class DepthSchedule(StepCallback):
 
     def on_train_begin(self, logs=None):
         """Checks all depths before the first step."""
-        encoder = self.model.backbone.encoder
-        low, high = encoder.num_groups, encoder.num_layers
-        wrong = [d for d in self.depths.values() if not low <= d <= high]
-        if wrong:
-            raise ValueError(
-                f"Each depth must lie between {low} and {high}. Received: "
-                f"{wrong}."
-            )
+        check_depths(self.model, list(self.depths.values()))
 
     def on_train_batch_begin(self, batch, logs=None):
         """Changes the depth where the schedule says so."""
@@ -105,6 +99,14 @@ class RandomDepth(StepCallback):
 
     def __init__(self, depths, seed, every=1, start_step=0):
         super().__init__(start_step)
+        depths = list(depths)
+        if not depths:
+            raise ValueError(
+                f"There is no depth to draw. Received: depths={depths!r}. Name "
+                "one at least."
+            )
+        for each in depths:
+            check_counts(depths=each)
         self.depths = sorted(set(depths))
         self.seed = seed
         self.every = every
@@ -112,7 +114,8 @@ class RandomDepth(StepCallback):
         self._test_function = None
 
     def on_train_begin(self, logs=None):
-        """Forgets functions of an earlier `fit`, perhaps compiled otherwise."""
+        """Checks all depths, and forgets functions of an earlier `fit`."""
+        check_depths(self.model, self.depths)
         self._train_functions = {}
         self._test_function = None
 
@@ -145,6 +148,21 @@ class RandomDepth(StepCallback):
         """Returns the depth of a step."""
         draw = np.random.default_rng([self.seed, step // self.every])
         return self.depths[draw.integers(len(self.depths))]
+
+
+def check_depths(model, depths):
+    """Raises `ValueError` unless a model can make so many layer calls.
+
+    Args:
+        model: a task model with a `backbone`.
+        depths: list of int.
+    """
+    encoder = model.backbone.encoder
+    low, high = encoder.num_groups, encoder.num_layers
+    if not all(low <= depth <= high for depth in depths):
+        raise ValueError(
+            f"Each depth must lie between {low} and {high}. Received: {depths}."
+        )
 
 
 def depth_at(depths, step):

@@ -132,5 +132,48 @@ def test_a_schedule_begins_at_step_0(depths):
 
 
 def test_a_depth_that_the_model_has_not_is_refused_at_once(batches):
-    with pytest.raises(ValueError, match=r"between 1 and 3.*\[4\]"):
+    with pytest.raises(ValueError, match=r"between 1 and 3.*\[1, 4\]"):
         fit(make(), batches, [depth.DepthSchedule({0: 1, 2: 4})])
+
+
+@pytest.mark.parametrize(
+    "depths, error, message",
+    [
+        ([1, 4], ValueError, r"between 1 and 3.*\[1, 4\]"),
+        ([], ValueError, "no depth to draw"),
+        ([1.5], TypeError, "`depths` must be a whole number.*=1.5"),
+    ],
+)
+def test_depths_that_cannot_be_drawn_are_refused_at_once(
+    batches, depths, error, message
+):
+    with pytest.raises(error, match=message):
+        fit(make(), batches, [depth.RandomDepth(depths, seed=0)])
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() == "torch", reason="Keras has one step a call there"
+)
+def test_steps_of_one_call_are_counted_each(batches):
+    schedule = depth.DepthSchedule({0: 1, 2: 2, 6: DEPTH})
+    seen = []
+
+    class Look(keras.callbacks.Callback):
+        def on_train_batch_begin(self, batch, logs=None):
+            seen.append((schedule.step, model.backbone.encoder.active_layers))
+
+    model = make()
+    model.compile(
+        keras.optimizers.SGD(0.5),
+        steps_per_execution=2,
+        jit_compile=keras.backend.backend() == "jax",
+    )
+    model.fit(
+        *batches,
+        batch_size=BATCH,
+        epochs=2,
+        verbose=0,
+        callbacks=[schedule, Look()],
+    )
+
+    assert seen == [(0, 1), (2, 2), (4, 2), (6, DEPTH)]
