@@ -4,6 +4,8 @@ Shape letters: B batch, S sequence, P predictions, H hidden, E embedding,
 V vocabulary.
 """
 
+import warnings
+
 import keras
 from keras import ops
 
@@ -127,6 +129,14 @@ class MaskedLMHead(keras.layers.Layer):
 
     @classmethod
     def from_config(cls, config):
+        """Makes a head with an embedding of its own, and warns of that."""
+        warnings.warn(
+            "A MaskedLMHead made from a configuration, as in "
+            "`keras.models.clone_model`, has a token embedding of its own: "
+            "its scores are no longer tied to the input. Copy a task with "
+            "`type(model).from_config(model.get_config())`.",
+            stacklevel=2,
+        )
         config = dict(config)
         config["token_embedding"] = keras.saving.deserialize_keras_object(
             config["token_embedding"]

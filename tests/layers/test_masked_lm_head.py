@@ -25,8 +25,16 @@ def make(**keywords):
     return head
 
 
+@pytest.mark.filterwarnings("ignore:A MaskedLMHead made")
 def test_is_a_proper_layer():
     check_layer(make(), [X], {"mask_positions": POSITIONS}, num_weights=6)
+
+
+def test_a_head_that_is_no_longer_tied_is_warned_of():
+    config = make().get_config()
+
+    with pytest.warns(UserWarning, match="no longer tied"):
+        MaskedLMHead.from_config(config)
 
 
 def test_logits_are_tied_to_the_embedding():
