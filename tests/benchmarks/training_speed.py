@@ -17,6 +17,7 @@ import re
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -244,13 +245,37 @@ def contend(arguments):
     print(json.dumps({"peak": peak, "training": peak - imported}), flush=True)
 
 
-def memory(field):
-    """Bytes of this process: `VmRSS` now, `VmHWM` at most until now."""
-    status = Path("/proc/self/status").read_text()
+def memory(field, pid="self"):
+    """Bytes of a process: `VmHWM` at most until now, `RssAnon` its own now."""
+    status = Path(f"/proc/{pid}/status").read_text()
     return int(re.search(rf"{field}:\s+(\d+)", status)[1]) * 1024
 
 
-def start(name, dtype, backend, arguments):
+class PrivateMemory(threading.Thread):
+    """Watches how much memory each contender has for itself, from outside.
+
+    The pages of a library's file are not in it: the system shares them among
+    processes, and takes them back when memory runs short.
+    """
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.peaks = {}
+
+    def watch(self, process):
+        self.peaks[process.pid] = 0
+
+    def run(self):
+        while True:
+            for pid, peak in list(self.peaks.items()):
+                try:
+                    self.peaks[pid] = max(peak, memory("RssAnon", pid))
+                except (OSError, TypeError):  # it has ended
+                    continue
+            time.sleep(0.01)
+
+
+def start(name, dtype, backend, arguments, watcher):
     """Starts a contender and waits until it is warm."""
     process = subprocess.Popen(
         [
@@ -271,6 +296,7 @@ def start(name, dtype, backend, arguments):
         stdout=subprocess.PIPE,
         text=True,
     )
+    watcher.watch(process)
     answer = json.loads(process.stdout.readline())
     print(f"{name} {backend} {dtype}: ready in {answer['ready']:.0f} s")
     return process
@@ -326,12 +352,19 @@ def compare(arguments):
     entries += [
         ("hugging_face", dtype, "torch") for dtype in PRECISIONS["hugging_face"]
     ]
-    running = {entry[:2]: start(*entry, arguments) for entry in entries}
+    watcher = PrivateMemory()
+    watcher.start()
+    running = {
+        entry[:2]: start(*entry, arguments, watcher) for entry in entries
+    }
     times = {key: [] for key in running}
     for _ in range(arguments.rounds):
         for key, process in running.items():
             times[key].append(step(process, arguments.steps))
-    peaks = {key: finish(process) for key, process in running.items()}
+    peaks = {
+        key: {**finish(process), "private": watcher.peaks[process.pid]}
+        for key, process in running.items()
+    }
     report(times, peaks, arguments.batch_size * arguments.length)
 
 
@@ -339,7 +372,7 @@ def report(times, peaks, tokens):
     """Prints tokens a second, memory, and ours as a ratio to each."""
     own = next(key for key in times if key[0] == "keras_albert")
     print(
-        f"{'':32}{'tokens/s':>9}{'peak GB':>9}{'training':>9}"
+        f"{'':32}{'tokens/s':>9}{'peak GB':>9}{'private':>9}{'training':>9}"
         "  ours as a multiple of it"
     )
     for key, records in times.items():
@@ -351,12 +384,15 @@ def report(times, peaks, tokens):
         print(
             f"{' '.join(key):32}{tokens / seconds:9.0f}"
             f"{peaks[key]['peak'] / 1e9:9.2f}"
+            f"{peaks[key]['private'] / 1e9:9.2f}"
             f"{peaks[key]['training'] / 1e9:9.2f}"
             f"  speed {statistics.median(ratios):.2f} "
             f"({min(ratios):.2f}-{max(ratios):.2f}), "
             f"processor {processor_ratio(times[own], records):.2f}, "
-            f"peak {peaks[own]['peak'] / peaks[key]['peak']:.2f}, "
-            f"training {peaks[own]['training'] / peaks[key]['training']:.2f}"
+            + ", ".join(
+                f"{kind} {peaks[own][kind] / peaks[key][kind]:.2f}"
+                for kind in ("peak", "private", "training")
+            )
         )
 
 
