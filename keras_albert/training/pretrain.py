@@ -128,7 +128,8 @@ def pretrain(
         evaluation_data: prepared folders to evaluate on, optional. Without
             them, a share of the shards is held out.
         held_out_share: float. Share of documents or shards never seen in
-            training, at least one. Defaults to `0.02`.
+            training, at least one; for `"nsp"`, at least two documents.
+            Defaults to `0.02`.
         evaluation_every: int. Steps between evaluations; defaults to a tenth
             of `steps`, at most 1000.
         evaluation_passes: int. How often the held-out text is cut into pairs

@@ -58,6 +58,8 @@ class TextSources:
             self.evaluation_corpus,
             self.held_out_share,
             self._batch_settings.seed,
+            # The second segment of a pair comes from another document.
+            fewest=2 if self._batch_settings.objective == "nsp" else 1,
         )
 
     def describe(self):
@@ -114,22 +116,23 @@ def tokenize_text(
     )
 
 
-def split_documents(documents, held_out_share, seed):
+def split_documents(documents, held_out_share, seed, fewest=1):
     """Returns `(train, held out)` lists of documents.
 
     Which documents are held out depends on their number and the seed, nothing
-    else; at least one is, and at least one is left.
+    else; at least `fewest` are, and at least as many are left.
     """
     documents = list(documents)
-    if len(documents) < 2:
+    if len(documents) < 2 * fewest:
         raise ValueError(
-            "Holding out text for evaluation needs at least two documents. "
-            f"Received {len(documents)}. Separate documents by a blank line, "
-            "or pass an evaluation corpus of its own."
+            f"Holding out text for evaluation needs at least {2 * fewest} "
+            f"documents. Received {len(documents)}. Separate documents by a "
+            "blank line, or pass an evaluation corpus of its own."
         )
     check_share(held_out_share)
     count = min(
-        max(1, round(held_out_share * len(documents))), len(documents) - 1
+        max(fewest, round(held_out_share * len(documents))),
+        len(documents) - fewest,
     )
     order = np.random.default_rng([seed, len(documents)]).permutation(
         len(documents)
@@ -141,12 +144,12 @@ def split_documents(documents, held_out_share, seed):
     )
 
 
-def read_text(corpus, evaluation_corpus, held_out_share, seed):
+def read_text(corpus, evaluation_corpus, held_out_share, seed, fewest=1):
     """Returns the `(train, held out)` documents of files or iterables."""
     documents = _read(corpus)
     if evaluation_corpus is not None:
         return documents, _read(evaluation_corpus)
-    return split_documents(documents, held_out_share, seed)
+    return split_documents(documents, held_out_share, seed, fewest)
 
 
 def describe_corpus(corpus):

@@ -304,7 +304,7 @@ def test_masked_lm_alone_has_no_sentence_order_to_score(run):
     "changes, message",
     [
         ({"steps": 0}, "`steps` must be at least 1"),
-        ({"corpus": [["a b c"]]}, "at least two documents"),
+        ({"corpus": [["a b c"]]}, "at least 2 documents"),
         ({"held_out_share": 1.0}, "between 0 and 1"),
     ],
 )

@@ -35,3 +35,19 @@ def test_one_document_is_always_held_out_and_one_is_left(share):
     train, held_out = split_documents([["a"], ["b"]], share, seed=0)
 
     assert len(train) == len(held_out) == 1
+
+
+def test_two_documents_are_held_out_where_one_gives_no_pair(
+    tokenizer, documents
+):
+    """The second segment of a pair may come from another document."""
+    sources = TextSources(documents, tokenizer, held_out_share=0.02)
+
+    sources.open([], BatchSettings("nsp", 0, 1))
+    sources.read()
+
+    assert sources.load().num_evaluation_documents == 2
+    train, held_out = split_documents([["a"]] * 4, 0.999, seed=0, fewest=2)
+    assert len(train) == len(held_out) == 2
+    with pytest.raises(ValueError, match="at least 4 documents. Received 3"):
+        split_documents([["a"]] * 3, 0.02, seed=0, fewest=2)
