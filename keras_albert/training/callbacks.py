@@ -14,8 +14,8 @@ import keras
 import numpy as np
 
 from keras_albert.training.run_optimizers import inner_optimizer
-from keras_albert.training.state_files import STATE_NAME
 from keras_albert.training.state_files import last_state
+from keras_albert.training.state_files import list_states
 from keras_albert.training.state_files import remove_state
 from keras_albert.training.state_files import save_state
 from keras_albert.training.step_metrics import is_step_value
@@ -220,9 +220,9 @@ class Checkpoints(StepCallback):
         """
         with self.whole_weights(self.model):
             path = save_state(self.model, self.folder, self.step, self._check)
-        wanted = {path.name, STATE_NAME.format(self._best_step())}
-        for other in self.folder.glob("step-*.weights.h5"):
-            if other.name not in wanted:
+        wanted = {self.step, self._best_step()}
+        for step, other in list_states(self.folder).items():
+            if step not in wanted:
                 remove_state(other)
         return self.shown_folder / path.name
 

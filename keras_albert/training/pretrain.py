@@ -22,6 +22,7 @@ from keras_albert.training.run_processes import claim_together
 from keras_albert.training.run_processes import own_folder
 from keras_albert.training.run_processes import ready_together
 from keras_albert.training.run_reports import make_callbacks
+from keras_albert.training.run_reports import report_damage
 from keras_albert.training.run_reports import show_recipe
 from keras_albert.training.run_settings import resolve_settings
 from keras_albert.training.run_sources import choose_sources
@@ -244,6 +245,7 @@ def pretrain(
         record = restore_run(model, folder, tidies=distribution.is_chief)
         is_done = record.start_step >= settings.steps and folder.preset.is_dir()
         check_same_start(distribution, record.start_step)
+        report_damage(record, own, progress)
         clock = WaitClock()
         made = make_callbacks(
             settings,

@@ -12,7 +12,7 @@ from keras_albert.training.depth import set_active_layers
 from keras_albert.training.distribution import Distribution
 from keras_albert.training.micro_batches import split_batches
 from keras_albert.training.phases import side_by_side
-from keras_albert.training.state_files import last_state
+from keras_albert.training.state_files import find_state
 from keras_albert.training.state_files import restore_state
 from keras_albert.training.state_files import tidy_states
 from keras_albert.training.step_log import read_steps
@@ -27,11 +27,13 @@ class RunRecord:
         start_step: int. The step this call starts at; 0 for a new run.
         history: list of records, one per evaluation.
         alarms: list of `watchdog.Alarm`.
+        damaged: list of paths. Newer states that are not whole.
     """
 
     start_step: int
     history: list
     alarms: list
+    damaged: list = dataclasses.field(default_factory=list)
 
     @property
     def last_evaluation(self):
@@ -54,13 +56,14 @@ def restore_run(model, folder, tidies=True):
     if tidies:
         remove_leftovers(folder.path)
         tidy_states(folder.checkpoints)
-    step, state = last_state(folder.checkpoints)
+    step, state, damaged = find_state(folder.checkpoints)
     if state is not None:
         restore_state(model, state)
     return RunRecord(
         start_step=step,
         history=_history_until(folder.history, step),
         alarms=read_alarms(folder.alarms, step),
+        damaged=damaged,
     )
 
 

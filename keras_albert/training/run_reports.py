@@ -10,6 +10,7 @@ from keras_albert.training.state_files import last_state
 from keras_albert.training.step_log import StepLog
 from keras_albert.training.step_log import read_steps
 from keras_albert.training.tensorboard import TensorBoardLog
+from keras_albert.training.watchdog import Alarm
 from keras_albert.training.watchdog import Watchdog
 from keras_albert.training.watchdog import write_alarms
 
@@ -108,6 +109,36 @@ def show_recipe(recipe, console):
         console.print(line, style="yellow", highlight=False)
 
 
+def report_damage(record, folder, progress=None):
+    """Raises an alarm if a run goes on from an older state than its last.
+
+    Args:
+        record: `RunRecord`. The alarm is added to its own.
+        folder: `RunFolder`.
+        progress: `rich.progress.Progress`, optional.
+    """
+    if not record.damaged:
+        return
+    damaged = ", ".join(map(str, record.damaged))
+    what = (
+        f"The state {damaged} is damaged: it does"
+        if len(record.damaged) == 1
+        else f"The states {damaged} are damaged: they do"
+    )
+    from_where = (
+        f"goes on from step {record.start_step}"
+        if record.start_step
+        else "starts again at step 0"
+    )
+    alarm = Alarm(
+        record.start_step,
+        "damaged_state",
+        f"{what} not match the .sha256 beside it. The run {from_where}.",
+    )
+    record.alarms.append(alarm)
+    _report_alarm(alarm, record, folder, progress)
+
+
 def describe_step(record):
     """Returns a short text about a record of `StepLog`, for a progress bar.
 
@@ -125,11 +156,7 @@ def describe_step(record):
 
 def _make_watchdog(settings, evaluation, folder, record, progress, states):
     def on_alarm(alarm):
-        write_alarms(record.alarms, folder.alarms)
-        if progress is not None:
-            progress.console.print(
-                f"Step {alarm.step}: {alarm.message}", style="yellow"
-            )
+        _report_alarm(alarm, record, folder, progress)
 
     return Watchdog(
         record.alarms,
@@ -142,3 +169,11 @@ def _make_watchdog(settings, evaluation, folder, record, progress, states):
         on_alarm=on_alarm,
         start_step=record.start_step,
     )
+
+
+def _report_alarm(alarm, record, folder, progress):
+    write_alarms(record.alarms, folder.alarms)
+    if progress is not None:
+        progress.console.print(
+            f"Step {alarm.step}: {alarm.message}", style="yellow"
+        )

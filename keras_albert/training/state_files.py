@@ -98,10 +98,38 @@ def last_state(folder):
     One whose content does not match its proof, as after a full disk or a
     failing one, is passed over for the one before it.
     """
-    for path in sorted(Path(folder).glob("step-*.weights.h5"), reverse=True):
+    return find_state(folder)[:2]
+
+
+def find_state(folder):
+    """Returns `last_state`, and the newer states that it passed over.
+
+    Args:
+        folder: path.
+
+    Returns:
+        Tuple `(step, path, damaged)`; `damaged` is a list of paths, the newest
+        first.
+    """
+    damaged = []
+    for step, path in sorted(list_states(folder).items(), reverse=True):
         if _is_whole(path):
-            return int(path.name.split("-")[1].split(".")[0]), path
-    return 0, None
+            return step, path, damaged
+        damaged.append(path)
+    return 0, None, damaged
+
+
+def list_states(folder):
+    """Returns a dict from step to path of all states, whole or not.
+
+    Other files of whoever owns the folder are none of them.
+    """
+    found = {}
+    for path in Path(folder).glob("step-*.weights.h5"):
+        step = path.name.removeprefix("step-").removesuffix(".weights.h5")
+        if step.isascii() and step.isdigit() and path.is_file():
+            found[int(step)] = path
+    return found
 
 
 def remove_state(path):
@@ -128,8 +156,8 @@ def _dropout_states(model):
 
 def _is_whole(path):
     proof = _proof_of(path)
-    told = proof.read_text().split() if proof.is_file() else []
-    return told[:1] == [_sha256(path)]
+    told = proof.read_bytes().split() if proof.is_file() else []
+    return told[:1] == [_sha256(path).encode()]
 
 
 def _proof_of(path):

@@ -43,7 +43,8 @@ class Alarm:
     Attributes:
         step: int. Steps done.
         kind: string. `"log_vocabulary"`, `"frequencies_only"`,
-            `"order_at_chance"` or `"jump"`.
+            `"order_at_chance"`, `"jump"` or, of `run_reports`,
+            `"damaged_state"`.
         message: string. What was seen, and what to do.
     """
 

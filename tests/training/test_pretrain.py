@@ -1,3 +1,4 @@
+import io
 import json
 import os
 import signal
@@ -5,6 +6,7 @@ import signal
 import keras
 import numpy as np
 import pytest
+from rich.console import Console
 from rich.progress import Progress
 
 from keras_albert.training import callbacks
@@ -133,6 +135,21 @@ def test_an_interrupted_run_continues_to_the_same_end(run, finished):
         weights_of(resumed), weights_of(finished), strict=True
     ):
         np.testing.assert_allclose(ours, expected, atol=1e-5)
+
+
+def test_a_run_with_a_damaged_state_says_where_it_goes_on(run, tmp_path):
+    with pytest.raises(callbacks.TrainingInterrupted) as stopped:
+        run(callbacks=[InterruptAt(3)])
+    stopped.value.checkpoint.write_bytes(b"")
+    console = Console(file=io.StringIO(), width=500)
+
+    resumed = run(progress=Progress(console=console))
+
+    assert resumed.resumed_from == 2
+    assert [alarm.kind for alarm in resumed.alarms] == ["damaged_state"]
+    text = console.file.getvalue()
+    assert "step-00000003.weights.h5 is damaged" in text
+    assert "goes on from step 2" in text
 
 
 def test_other_text_under_a_stopped_run_is_refused(run, documents):

@@ -1,7 +1,11 @@
+import hashlib
+
+from keras_albert.training import run_loop
 from keras_albert.training.run_folder import RunFolder
 from keras_albert.training.run_loop import intervals
 from keras_albert.training.run_loop import restore_run
 from keras_albert.training.run_loop import take_turns
+from keras_albert.training.state_files import STATE_NAME
 
 
 def test_evaluations_fall_on_multiples_and_on_the_end():
@@ -48,3 +52,28 @@ def test_records_that_are_damaged_do_not_stop_a_run(tmp_path):
     assert record.start_step == 0
     assert record.history == [{"step": 0, "val_loss": 1.5}]
     assert [alarm.kind for alarm in record.alarms] == ["jump"]
+
+
+def test_a_state_that_is_passed_over_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(run_loop, "restore_state", lambda model, path: None)
+    folder = RunFolder(tmp_path)
+    folder.checkpoints.mkdir()
+    for step in (2, 4, 6):
+        state = folder.checkpoints / STATE_NAME.format(step)
+        state.write_bytes(b"state")
+        proof = hashlib.sha256(b"state").hexdigest()
+        state.with_name(f"{state.name}.sha256").write_text(proof)
+
+    def damage(step):
+        state = folder.checkpoints / STATE_NAME.format(step)
+        state.write_bytes(b"stat")
+        record = restore_run(None, folder)
+        return record.start_step, [path.name for path in record.damaged]
+
+    assert restore_run(None, folder).damaged == []
+    assert damage(2) == (6, [])
+    assert damage(6) == (4, ["step-00000006.weights.h5"])
+    assert damage(4) == (
+        0,
+        [STATE_NAME.format(step) for step in (6, 4, 2)],
+    )

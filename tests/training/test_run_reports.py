@@ -1,10 +1,15 @@
 import io
 
 from rich.console import Console
+from rich.progress import Progress
 
 from keras_albert.training.published_recipe import make_recipe
+from keras_albert.training.run_folder import RunFolder
+from keras_albert.training.run_loop import RunRecord
 from keras_albert.training.run_reports import describe_step
+from keras_albert.training.run_reports import report_damage
 from keras_albert.training.run_reports import show_recipe
+from keras_albert.training.watchdog import read_alarms
 
 
 def test_the_bar_shows_losses_and_speed():
@@ -28,3 +33,36 @@ def test_the_recipe_is_shown_with_its_warnings():
     text = console.file.getvalue()
     assert "√(64/4,096)" in text
     assert "64 is fewer" in text
+
+
+def test_a_damaged_state_is_told_kept_and_shown(tmp_path):
+    console = Console(file=io.StringIO(), width=500)
+    folder = RunFolder(tmp_path)
+    record = RunRecord(4, [], [], [tmp_path / "step-00000006.weights.h5"])
+
+    report_damage(record, folder, Progress(console=console))
+
+    text = " ".join(console.file.getvalue().split())
+    assert "step-00000006.weights.h5 is damaged" in text
+    assert "The run goes on from step 4." in text
+    assert read_alarms(folder.alarms, step=4) == record.alarms
+    assert [alarm.kind for alarm in record.alarms] == ["damaged_state"]
+
+
+def test_a_run_that_starts_again_says_so(tmp_path):
+    record = RunRecord(0, [], [], [tmp_path / "b", tmp_path / "a"])
+
+    report_damage(record, RunFolder(tmp_path))
+
+    message = record.alarms[0].message
+    assert f"{tmp_path / 'b'}, {tmp_path / 'a'} are damaged" in message
+    assert message.endswith("The run starts again at step 0.")
+
+
+def test_whole_states_raise_no_alarm(tmp_path):
+    record = RunRecord(4, [], [])
+
+    report_damage(record, RunFolder(tmp_path))
+
+    assert not record.alarms
+    assert not list(tmp_path.iterdir())

@@ -84,7 +84,9 @@ def test_what_a_check_refuses_leaves_no_file(tmp_path):
     assert state_files.last_state(tmp_path) == (0, None)
 
 
-@pytest.mark.parametrize("harm", ["cut", "altered", "no proof", "empty proof"])
+@pytest.mark.parametrize(
+    "harm", ["cut", "altered", "no proof", "empty proof", "no text"]
+)
 def test_a_damaged_state_gives_way_to_the_one_before(tmp_path, harm):
     model = make_model()
     state_files.save_state(model, tmp_path, 1)
@@ -99,10 +101,25 @@ def test_a_damaged_state_gives_way_to_the_one_before(tmp_path, harm):
         path.write_bytes(content)
     elif harm == "no proof":
         path.with_name(path.name + ".sha256").unlink()
-    else:
+    elif harm == "empty proof":
         path.with_name(path.name + ".sha256").write_text("")
+    else:
+        path.with_name(path.name + ".sha256").write_bytes(b"\xe4\x00")
 
     assert state_files.last_state(tmp_path)[0] == 1
+    assert state_files.find_state(tmp_path)[2] == [path]
+
+
+def test_files_and_folders_of_the_user_are_no_states(tmp_path):
+    path = state_files.save_state(make_model(), tmp_path, 1)
+    notes = tmp_path / "step-notes.weights.h5"
+    notes.write_bytes(path.read_bytes())
+    proof = path.with_name(f"{path.name}.sha256").read_bytes()
+    notes.with_name(f"{notes.name}.sha256").write_bytes(proof)
+    (tmp_path / "step-00000002.weights.h5").mkdir()
+
+    assert state_files.find_state(tmp_path) == (1, path, [])
+    assert state_files.list_states(tmp_path) == {1: path}
 
 
 def test_half_a_state_and_a_proof_of_nothing_are_removed(tmp_path):
