@@ -112,7 +112,7 @@ def plot_curves(history, path, masked_lm_floor=None, title=None):
         _draw_floor(
             top, masked_lm_floor, f"unigram floor {masked_lm_floor:.2f}"
         )
-    top.legend(frameon=False, loc="upper right", fontsize=9)
+    _draw_legend(top)
     if with_order:
         _draw_metric(
             bottom, history, "sentence_order_accuracy", _ORANGE, "{:.1%}"
@@ -122,7 +122,7 @@ def plot_curves(history, path, masked_lm_floor=None, title=None):
         bottom.yaxis.set_major_locator(MaxNLocator(steps=[1, 2, 5, 10]))
         bottom.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
         bottom.set_ylim(bottom=min(0.47, bottom.get_ylim()[0]))
-        bottom.legend(frameon=False, loc="upper left", fontsize=9)
+        _draw_legend(bottom)
     bottom.set_xlabel("step")
     bottom.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     # Room for the value written behind the last point.
@@ -167,6 +167,18 @@ def _draw_metric(axes, history, key, colour, pattern):
 
 def _draw_floor(axes, value, label):
     axes.axhline(value, color=_GREY, linestyle="--", linewidth=1.2, label=label)
+
+
+def _draw_legend(axes):
+    # Above the panel: inside it, every corner may hold a curve.
+    axes.legend(
+        frameon=False,
+        loc="lower right",
+        bbox_to_anchor=(1, 1),
+        ncols=3,
+        fontsize=9,
+        borderaxespad=0.2,
+    )
 
 
 def _to_csv(history):

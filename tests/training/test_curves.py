@@ -87,6 +87,26 @@ def test_picture_without_sentence_order_has_one_panel(monkeypatch, tmp_path):
     assert dashed(axes[0]) == []
 
 
+@pytest.mark.parametrize("title", [None, "a run"])
+def test_the_legends_cover_no_curve(monkeypatch, tmp_path, title):
+    """A loss above its floor ends in the upper half of the picture."""
+    history = [
+        {**HISTORY[0], "step": step, "val_masked_lm_loss": 7.3}
+        for step in (100, 200)
+    ]
+
+    panels = drawn_axes(
+        monkeypatch, tmp_path, history, masked_lm_floor=6.5, title=title
+    )
+
+    size = panels[0].figure.bbox
+    for axes in panels:
+        legend = axes.get_legend().get_window_extent()
+        shown = [axes.bbox, *(text.get_window_extent() for text in axes.texts)]
+        assert not any(legend.overlaps(other) for other in shown)
+        assert size.y0 <= legend.y0 < legend.y1 <= size.y1
+
+
 def test_drawing_leaves_no_global_state(tmp_path):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     before = pyplot.get_fignums()
