@@ -87,7 +87,8 @@ def check_run_folder(path, settings, unread=()):
 
     Raises:
         FileExistsError: if `path` is a file, a folder of something else, or
-            of a run with other settings, which are named.
+            of a run with other settings, which are named; if a file is where
+            the run has a folder, or a folder where it has a file.
     """
     folder = RunFolder(Path(path).expanduser())
     if folder.path.exists() and not folder.path.is_dir():
@@ -96,6 +97,7 @@ def check_run_folder(path, settings, unread=()):
         )
     if folder.settings.is_file():
         _check_same_settings(folder, _as_stored(settings), unread)
+        _check_kinds(folder)
     elif folder.path.is_dir() and any(folder.path.iterdir()):
         raise FileExistsError(
             f"The output folder {folder.path} holds other files. Name a new "
@@ -143,6 +145,29 @@ def _check_same_settings(folder, settings, unread):
             f"{'; '.join(different)}. Repeat the settings to continue that "
             "run, or name another folder."
         )
+
+
+def _check_kinds(folder):
+    """Finds what would stop the run where it writes, perhaps at its end."""
+    folders = folder.checkpoints, folder.preset, folder.tensorboard
+    files = (
+        folder.history,
+        folder.history_table,
+        folder.steps,
+        folder.curves,
+        folder.alarms,
+    )
+    for path in (*folders, *files):
+        if path.exists() and path.is_dir() != (path in folders):
+            found, wanted = (
+                ("a file", "a folder")
+                if path in folders
+                else ("a folder", "a file")
+            )
+            raise FileExistsError(
+                f"{path} is {found}, and the run needs {wanted} of that name. "
+                "Move it elsewhere, or name another output folder."
+            )
 
 
 def _read_settings(path):

@@ -72,3 +72,24 @@ def test_damaged_settings_are_named(tmp_path, content):
 
     with pytest.raises(FileExistsError, match=r"run\.json cannot be read"):
         check_run_folder(tmp_path, SETTINGS)
+
+
+@pytest.mark.parametrize("name", ["checkpoints", "preset", "tensorboard"])
+def test_a_file_where_a_folder_belongs_is_named(tmp_path, name):
+    claim_run_folder(tmp_path, SETTINGS)
+    (tmp_path / name).touch()
+
+    with pytest.raises(FileExistsError, match=f"{name} is a file, and the run"):
+        check_run_folder(tmp_path, SETTINGS)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["history.jsonl", "history.csv", "steps.jsonl", "curves.png"],
+)
+def test_a_folder_where_a_file_belongs_is_named(tmp_path, name):
+    claim_run_folder(tmp_path, SETTINGS)
+    (tmp_path / name).mkdir()
+
+    with pytest.raises(FileExistsError, match=f"{name} is a folder, and the"):
+        check_run_folder(tmp_path, SETTINGS)
