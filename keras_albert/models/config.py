@@ -2,11 +2,29 @@
 
 import difflib
 import json
+import numbers
 from pathlib import Path
+from typing import Annotated
 from typing import Literal
 
 import pydantic
 import yaml
+from pydantic_core import PydanticCustomError
+
+
+def _as_number(value):
+    """Refuses truth values, which Python counts; takes NumPy's numbers."""
+    if isinstance(value, bool):
+        raise PydanticCustomError("number", "Input should be a number")
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    return float(value) if isinstance(value, numbers.Real) else value
+
+
+_Number = pydantic.BeforeValidator(_as_number)
+_Count = Annotated[pydantic.PositiveInt, _Number]
+_Above0 = Annotated[pydantic.PositiveFloat, _Number]
+_Rate = Annotated[float, pydantic.Field(ge=0, lt=1), _Number]
 
 
 class AlbertConfig(pydantic.BaseModel):
@@ -29,28 +47,37 @@ class AlbertConfig(pydantic.BaseModel):
     128
     """
 
-    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
+    model_config = pydantic.ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False
+    )
 
-    vocabulary_size: pydantic.PositiveInt | None = None
-    num_layers: pydantic.PositiveInt
-    num_heads: pydantic.PositiveInt
-    embedding_dim: pydantic.PositiveInt
-    hidden_dim: pydantic.PositiveInt
-    intermediate_dim: pydantic.PositiveInt
+    vocabulary_size: _Count | None = None
+    num_layers: _Count
+    num_heads: _Count
+    embedding_dim: _Count
+    hidden_dim: _Count
+    intermediate_dim: _Count
     sharing: Literal["all", "attention", "ffn", "none"] = "all"
-    num_groups: pydantic.PositiveInt = 1
-    num_inner_repetitions: pydantic.PositiveInt = 1
-    hidden_dropout: float = pydantic.Field(0.0, ge=0, lt=1)
-    attention_dropout: float = pydantic.Field(0.0, ge=0, lt=1)
+    num_groups: _Count = 1
+    num_inner_repetitions: _Count = 1
+    hidden_dropout: _Rate = 0.0
+    attention_dropout: _Rate = 0.0
     activation: str = "gelu_tanh"
-    max_sequence_length: pydantic.PositiveInt = 512
-    num_segments: pydantic.PositiveInt = 2
+    max_sequence_length: _Count = 512
+    num_segments: _Count = 2
     use_embedding_projection: bool | None = None
-    layer_norm_epsilon: pydantic.PositiveFloat = 1e-12
-    initializer_range: pydantic.PositiveFloat = 0.02
+    layer_norm_epsilon: _Above0 = 1e-12
+    initializer_range: _Above0 = 0.02
     unroll: bool = True
     remat: bool = False
     dtype: str | None = None
+
+    def __init__(self, **fields):
+        try:
+            super().__init__(**fields)
+        except pydantic.ValidationError as error:
+            problems = [self._problem(each) for each in error.errors()]
+            raise ValueError(" ".join(problems)) from None
 
     @classmethod
     def from_file(cls, path):
@@ -74,15 +101,11 @@ class AlbertConfig(pydantic.BaseModel):
                 f"No configuration file {path}. Expected YAML or JSON with "
                 "the arguments of `AlbertBackbone`."
             )
-        return cls._from_mapping(_read_mapping(path), source=path)
-
-    @classmethod
-    def _from_mapping(cls, mapping, source):
+        mapping = _read_mapping(path)
         try:
             return cls(**mapping)
-        except pydantic.ValidationError as error:
-            problems = [cls._problem(e) for e in error.errors()]
-            raise ValueError(f"{source}: {' '.join(problems)}") from None
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
 
     @classmethod
     def _problem(cls, error):
@@ -122,7 +145,14 @@ class AlbertConfig(pydantic.BaseModel):
 
 
 def _read_mapping(path):
-    text = path.read_text(encoding="utf-8")
+    try:
+        # With the mark that some editors put in front, or without.
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError(
+            f"{path} is no UTF-8 text. Expected YAML or JSON with the "
+            "arguments of `AlbertBackbone`; save it as UTF-8."
+        ) from None
     try:
         is_json = path.suffix == ".json"
         value = json.loads(text) if is_json else yaml.safe_load(text)

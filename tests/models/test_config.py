@@ -1,6 +1,8 @@
 import json
+import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from keras_albert.models.config import AlbertConfig
@@ -45,13 +47,50 @@ def test_reads_yaml_with_comments(tmp_path):
         ({"num_heads": 0}, "`num_heads`: .*greater than 0. Received: 0"),
         ({"sharing": "some"}, "`sharing`: .*'attention'.*Received: 'some'"),
         ({"hidden_dropout": 1}, "`hidden_dropout`: .*less than 1"),
+        (
+            {"hidden_dropout": False},
+            "`hidden_dropout`: .*a number. Received: F",
+        ),
+        ({"num_layers": True}, "`num_layers`: .*a number. Received: True"),
+        ({"num_layers": 2.5}, "`num_layers`: .*integer.* Received: 2.5"),
+        ({"initializer_range": math.inf}, "`initializer_range`: .*finite"),
+        ({"attention_dropout": math.nan}, "`attention_dropout`: .*finite"),
     ],
 )
 def test_wrong_field_is_named(tmp_path, change, message):
     path = write(tmp_path / "config.json", {**SMALL, **change})
 
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=f"config.json: {message}") as of_file:
         AlbertConfig.from_file(path)
+    with pytest.raises(ValueError, match=f"^{message}") as of_fields:
+        AlbertConfig(**{**SMALL, **change})
+    assert "pydantic" not in f"{of_file.value} {of_fields.value}"
+
+
+@pytest.mark.parametrize("name", ["config.json", "config.yaml"])
+def test_a_file_in_another_encoding_is_named(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes("# für später".encode("latin-1"))
+
+    with pytest.raises(ValueError, match=f"{name} is no UTF-8 text"):
+        AlbertConfig.from_file(path)
+
+
+def test_a_byte_order_mark_is_passed_over(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(SMALL), encoding="utf-8-sig")
+
+    assert AlbertConfig.from_file(path) == AlbertConfig(**SMALL)
+
+
+def test_numbers_of_numpy_are_taken():
+    config = AlbertConfig(
+        **{name: np.int64(value) for name, value in SMALL.items()},
+        hidden_dropout=np.float32(0.5),
+    )
+
+    assert config == AlbertConfig(**SMALL, hidden_dropout=0.5)
+    assert json.loads(config.model_dump_json())["num_layers"] == 3
 
 
 def test_missing_field_is_named(tmp_path):
