@@ -26,6 +26,8 @@ from keras_albert.training.plan_settings import planned_settings
 from keras_albert.training.plan_settings import to_plain
 from keras_albert.training.plan_shapes import core_shapes
 from keras_albert.training.plan_shapes import step_shape
+from keras_albert.training.setting_checks import check_counts
+from keras_albert.training.setting_checks import check_numbers
 
 
 def plan(
@@ -189,15 +191,13 @@ def _failure(done):
 
 
 def _check_numbers(num_examples, price_per_core_hour, efficiency):
-    for name, value in (
-        ("num_examples", num_examples),
-        ("price_per_core_hour", price_per_core_hour),
-    ):
-        if value is not None and value <= 0:
-            raise ValueError(
-                f"`{name}` must be above 0. Received: {name}={value}."
-            )
-    if not 0 < efficiency <= 1:
+    check_counts(num_examples=num_examples)
+    check_numbers(
+        "above 0",
+        price_per_core_hour=price_per_core_hour,
+        efficiency=efficiency,
+    )
+    if efficiency > 1:
         raise ValueError(
             "`efficiency` is a share, above 0 and at most 1. Received: "
             f"efficiency={efficiency}."

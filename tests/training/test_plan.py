@@ -1,3 +1,4 @@
+import math
 import subprocess
 import textwrap
 
@@ -155,7 +156,10 @@ def test_what_does_not_fit_is_said():
         ({"topology": "v9:2x2"}, "no TPU chip"),
         ({"num_examples": 0}, "num_examples"),
         ({"price_per_core_hour": -1}, "price_per_core_hour"),
+        ({"price_per_core_hour": math.nan}, "price_per_core_hour=nan"),
+        ({"price_per_core_hour": math.inf}, "price_per_core_hour=inf"),
         ({"efficiency": 1.5}, "efficiency"),
+        ({"efficiency": math.nan}, "efficiency=nan"),
         ({"find_largest_batch": True, "compiled": False}, "by compiling"),
         ({"size": "albert_base"}, "Both"),
         ({"phases": "16:50%,64:50%"}, "positions"),
