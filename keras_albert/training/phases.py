@@ -178,7 +178,12 @@ def phase_spans(phases, steps, batch_size):
         done += phase.share
         # Shares may lack a millionth of the whole; of many steps that is some.
         stop = steps if phase is phases[-1] else round(done * steps)
-        shapes = _shapes(phase, batch_size)
+        # Plain integers, whatever was given: the settings of a run are kept.
+        shapes = [
+            (int(length), int(size))
+            for length, size in _shapes(phase, batch_size)
+        ]
+        num_layers = phase.num_layers and int(phase.num_layers)
         if stop - start < len(shapes):
             raise ValueError(
                 "Each phase needs at least one step for each of its lengths. "
@@ -187,7 +192,7 @@ def phase_spans(phases, steps, batch_size):
         for turn, shape in enumerate(shapes):
             place = len(spans), start, stop
             spans.append(
-                PhaseSpan(*place, *shape, phase.num_layers, turn, len(shapes))
+                PhaseSpan(*place, *shape, num_layers, turn, len(shapes))
             )
     return spans
 
@@ -202,7 +207,7 @@ def check_phases(phases):
         TypeError: If they are no `Phase`, or a number is not a whole one.
         ValueError: If a number is below 1.
     """
-    if isinstance(phases, Phase) or not all(
+    if not isinstance(phases, (list, tuple)) or not all(
         isinstance(phase, Phase) for phase in phases
     ):
         raise TypeError(

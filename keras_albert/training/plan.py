@@ -28,6 +28,7 @@ from keras_albert.training.plan_shapes import core_shapes
 from keras_albert.training.plan_shapes import step_shape
 from keras_albert.training.setting_checks import check_counts
 from keras_albert.training.setting_checks import check_numbers
+from keras_albert.training.setting_checks import plain_values
 
 
 def plan(
@@ -84,6 +85,7 @@ def plan(
     (True, ['memory', 'memory'])
     """
     target = None if topology is None else parse_topology(topology)
+    settings = plain_values(**settings)
     run = planned_settings(**settings)
     _check_numbers(num_examples, price_per_core_hour, efficiency)
     if find_largest_batch and not compiled:

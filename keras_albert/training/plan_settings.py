@@ -8,6 +8,7 @@ from keras_albert.models.sizes import backbone_arguments
 from keras_albert.training.phases import Phase
 from keras_albert.training.pretrain import pretrain
 from keras_albert.training.run_settings import RunSettings
+from keras_albert.training.run_settings import as_config
 from keras_albert.training.run_settings import resolve_settings
 
 DEFAULT_LENGTH = 128
@@ -62,10 +63,8 @@ def planned_settings(*, vocabulary_size=None, **settings):
         )
     settings = {**defaults, **settings}
     config = settings["config"]
-    if isinstance(config, dict):
-        config = AlbertConfig(**config)
-    elif config is not None and not isinstance(config, AlbertConfig):
-        config = AlbertConfig.from_file(config)
+    if config is not None:
+        config = as_config(config)
     if vocabulary_size is None:
         vocabulary_size = _usual_vocabulary(settings["size"], config)
     return resolve_settings(

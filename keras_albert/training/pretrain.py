@@ -21,11 +21,14 @@ from keras_albert.training.run_processes import check_same_start
 from keras_albert.training.run_processes import claim_together
 from keras_albert.training.run_processes import own_folder
 from keras_albert.training.run_processes import ready_together
+from keras_albert.training.run_reports import list_callbacks
 from keras_albert.training.run_reports import make_callbacks
 from keras_albert.training.run_reports import report_damage
 from keras_albert.training.run_reports import show_recipe
 from keras_albert.training.run_settings import resolve_settings
 from keras_albert.training.run_sources import choose_sources
+from keras_albert.training.setting_checks import check_path
+from keras_albert.training.setting_checks import plain_values
 from keras_albert.training.wait_clock import WaitClock
 
 
@@ -158,7 +161,7 @@ def pretrain(
             to `False`.
         progress: `rich.progress.Progress`, optional. Bars are added to it; the
             caller shows it.
-        callbacks: further Keras callbacks.
+        callbacks: list of further Keras callbacks, optional.
 
     Returns:
         `PretrainResult`.
@@ -175,42 +178,46 @@ def pretrain(
     if progress is not None:
         progress = _own_progress(progress, distribution)
     with ready_together(distribution):
+        check_path(output=output)
+        callbacks = list_callbacks(callbacks)
         sources = choose_sources(
             corpus=corpus,
             tokenizer=tokenizer,
             data=data,
             evaluation_corpus=evaluation_corpus,
             evaluation_data=evaluation_data,
-            held_out_share=held_out_share,
+            **plain_values(held_out_share=held_out_share),
             word_segmenter=word_segmenter,
         )
         settings = resolve_settings(
             sources,
-            recipe=recipe,
-            steps=steps,
-            size=size,
-            config=config,
-            batch_size=batch_size,
-            accumulate=accumulate,
-            sequence_length=sequence_length,
-            phases=phases,
-            optimizer=optimizer,
-            learning_rate=learning_rate,
-            warmup_steps=warmup_steps,
-            weight_decay=weight_decay,
-            clip_norm=clip_norm,
-            ema_momentum=ema_momentum,
-            dtype=dtype,
-            unroll=unroll,
-            remat=remat,
-            objective=objective,
-            sentence_order_weight=sentence_order_weight,
-            seed=seed,
-            evaluation_every=evaluation_every,
-            evaluation_passes=evaluation_passes,
-            checkpoint_every=checkpoint_every,
-            jit_compile=jit_compile,
-            tensorboard=tensorboard,
+            **plain_values(
+                recipe=recipe,
+                steps=steps,
+                size=size,
+                config=config,
+                batch_size=batch_size,
+                accumulate=accumulate,
+                sequence_length=sequence_length,
+                phases=phases,
+                optimizer=optimizer,
+                learning_rate=learning_rate,
+                warmup_steps=warmup_steps,
+                weight_decay=weight_decay,
+                clip_norm=clip_norm,
+                ema_momentum=ema_momentum,
+                dtype=dtype,
+                unroll=unroll,
+                remat=remat,
+                objective=objective,
+                sentence_order_weight=sentence_order_weight,
+                seed=seed,
+                evaluation_every=evaluation_every,
+                evaluation_passes=evaluation_passes,
+                checkpoint_every=checkpoint_every,
+                jit_compile=jit_compile,
+                tensorboard=tensorboard,
+            ),
         )
         described = {**settings.describe(), **sources.describe()}
     check_same_settings(distribution, described)

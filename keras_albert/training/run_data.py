@@ -7,6 +7,7 @@ prepared  one folder per sequence length, read as it goes
 """
 
 import dataclasses
+import numbers
 
 import numpy as np
 
@@ -120,8 +121,9 @@ class RunData:
 
 def check_share(held_out_share):
     """Raises ValueError unless a share lies between 0 and 1."""
-    if not 0 < held_out_share < 1:
+    is_number = isinstance(held_out_share, numbers.Real)
+    if not is_number or not 0 < held_out_share < 1:
         raise ValueError(
             "`held_out_share` must lie between 0 and 1. Received: "
-            f"{held_out_share}."
+            f"{held_out_share!r}."
         )

@@ -1,5 +1,9 @@
 """The callbacks of a run: what watches, records, saves and shows it."""
 
+from collections.abc import Iterable
+
+import keras
+
 from keras_albert.training import callbacks as run_callbacks
 from keras_albert.training.averaging import EvaluateAverage
 from keras_albert.training.curves import plot_curves
@@ -93,6 +97,29 @@ def make_callbacks(
             lambda _: describe_step(steps.latest),
         )
         made.insert(2, bar)
+    return made
+
+
+def list_callbacks(callbacks):
+    """Returns a user's callbacks as a list.
+
+    Args:
+        callbacks: iterable of Keras callbacks, or `None` for none.
+
+    Raises:
+        TypeError: if it is something else.
+    """
+    if callbacks is None:
+        return []
+    is_iterable = isinstance(callbacks, Iterable)
+    made = list(callbacks) if is_iterable else []
+    if not is_iterable or not all(
+        isinstance(each, keras.callbacks.Callback) for each in made
+    ):
+        raise TypeError(
+            "`callbacks` is a list of `keras.callbacks.Callback`. Received: "
+            f"callbacks={callbacks!r}."
+        )
     return made
 
 

@@ -6,7 +6,7 @@ optimizer   optimizer: arguments of `make_optimizer`
 """
 
 import dataclasses
-from pathlib import Path
+import os
 
 from keras_albert.layers.activations import get_activation
 from keras_albert.layers.layer_schedule import layer_schedule
@@ -26,6 +26,7 @@ from keras_albert.training.recipes import make_optimizer
 from keras_albert.training.recipes import small_config
 from keras_albert.training.run_data import BatchSettings
 from keras_albert.training.setting_checks import check_counts
+from keras_albert.training.setting_checks import check_given
 from keras_albert.training.setting_checks import check_numbers
 from keras_albert.training.weight_dtype import check_weight_dtype
 
@@ -205,6 +206,13 @@ def _check_numbers(
     sentence_order_weight,
     **counts,
 ):
+    check_given(
+        batch_size=counts["batch_size"],
+        accumulate=counts["accumulate"],
+        evaluation_passes=counts["evaluation_passes"],
+        seed=seed,
+        sentence_order_weight=sentence_order_weight,
+    )
     check_counts(**counts)
     check_counts(at_least=0, warmup_steps=warmup_steps, seed=seed)
     check_numbers("above 0", learning_rate=learning_rate)
@@ -229,14 +237,31 @@ def _backbone_arguments(size, config, vocabulary_size):
             "vocabulary_size": vocabulary_size,
         }
     else:
-        if config is None:
-            config = small_config()
-        elif isinstance(config, (str, Path)):
-            config = AlbertConfig.from_file(config)
-        elif isinstance(config, dict):
-            config = AlbertConfig(**config)
+        config = small_config() if config is None else as_config(config)
         arguments = config.backbone_arguments(vocabulary_size)
     return arguments
+
+
+def as_config(config):
+    """Returns the `AlbertConfig` that was given in one of several ways.
+
+    Args:
+        config: `AlbertConfig`, dict, or path of a YAML or JSON file.
+
+    Raises:
+        TypeError: if it is none of these.
+        ValueError, FileNotFoundError: as `AlbertConfig.from_file`.
+    """
+    if isinstance(config, AlbertConfig):
+        return config
+    if isinstance(config, (str, os.PathLike)):
+        return AlbertConfig.from_file(config)
+    if isinstance(config, dict) and all(isinstance(k, str) for k in config):
+        return AlbertConfig(**config)
+    raise TypeError(
+        "`config` is an `AlbertConfig`, a dict of its fields, or the path of "
+        f"a YAML or JSON file. Received: config={config!r}."
+    )
 
 
 def _check_parts(spans, parts):

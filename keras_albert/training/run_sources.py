@@ -1,5 +1,9 @@
 """Where the data of a run comes from: a corpus, or prepared folders."""
 
+import os
+from collections.abc import Iterable
+
+from keras_albert.data.corpus import are_files
 from keras_albert.training.run_folders import FolderSources
 from keras_albert.training.run_text import TextSources
 
@@ -20,8 +24,25 @@ def choose_sources(
 
     Raises:
         ValueError: if neither or both of a corpus and prepared data are given.
+        TypeError: for what is none of these.
     """
     _check_sources(corpus, tokenizer, data, evaluation_corpus, evaluation_data)
+    _check_text(corpus=corpus, evaluation_corpus=evaluation_corpus)
+    _check_folders(data=data, evaluation_data=evaluation_data)
+    if not (
+        tokenizer is None
+        or hasattr(tokenizer, "encode_batch")
+        or isinstance(tokenizer, (str, os.PathLike))
+    ):
+        raise TypeError(
+            "`tokenizer` is a tokenizer or the path of one. Received: "
+            f"tokenizer={tokenizer!r}."
+        )
+    if not (word_segmenter is None or callable(word_segmenter)):
+        raise TypeError(
+            "`word_segmenter` is a function from a sentence to its words. "
+            f"Received: word_segmenter={word_segmenter!r}."
+        )
     if data is not None:
         return FolderSources(data, evaluation_data, held_out_share)
     return TextSources(
@@ -52,3 +73,23 @@ def _check_sources(corpus, tokenizer, data, evaluation_corpus, evaluation_data):
             "`keras-albert prepare` wrote. Received: "
             f"{', '.join(given) or 'neither'}."
         )
+
+
+def _check_text(**sources):
+    for name, source in sources.items():
+        if not (
+            source is None or are_files(source) or isinstance(source, Iterable)
+        ):
+            raise TypeError(
+                f"`{name}` is the path of a file, a list of paths, or an "
+                f"iterable of documents. Received: {name}={source!r}."
+            )
+
+
+def _check_folders(**sources):
+    for name, source in sources.items():
+        if not (source is None or (are_files(source) and source)):
+            raise TypeError(
+                f"`{name}` is the path of a prepared folder, or a list of "
+                f"paths. Received: {name}={source!r}."
+            )

@@ -1,7 +1,10 @@
-"""Whether the numbers of a run are what they are meant to be."""
+"""Whether the settings of a run are what they are meant to be."""
 
 import math
 import numbers
+import os
+
+import numpy as np
 
 
 def check_counts(at_least=1, **counts):
@@ -54,3 +57,38 @@ def check_numbers(bounds, **values):
             raise ValueError(
                 f"`{name}` must be a number {bounds}. Received: {name}={value}."
             )
+
+
+def check_given(**values):
+    """Raises `TypeError` for a setting that is `None` and has a default."""
+    for name, value in values.items():
+        if value is None:
+            raise TypeError(
+                f"`{name}` must be a number. Received: {name}=None. Leave it "
+                "out for the default."
+            )
+
+
+def check_path(**values):
+    """Raises `TypeError` for what is no path."""
+    for name, value in values.items():
+        if not isinstance(value, (str, os.PathLike)):
+            raise TypeError(
+                f"`{name}` must be a path. Received: {name}={value!r}."
+            )
+
+
+def plain_values(**settings):
+    """Returns settings as a dict, with Python's numbers in place of NumPy's.
+
+    JSON, and operations of TensorFlow that expect one type, take no others.
+
+    Example:
+
+    >>> plain_values(batch_size=np.int64(8), size="albert_base")
+    {'batch_size': 8, 'size': 'albert_base'}
+    """
+    return {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in settings.items()
+    }

@@ -1,3 +1,7 @@
+import dataclasses
+import json
+
+import numpy as np
 import pytest
 
 from keras_albert.training.phases import Phase
@@ -89,3 +93,14 @@ def test_steps_are_taken_in_turn():
 def test_each_shape_needs_a_step():
     with pytest.raises(ValueError, match="at least one step"):
         phase_spans(parse_phases("96+384:10%,512:90%"), 10, 32)
+
+
+def test_numbers_of_numpy_become_plain_ones():
+    phase = Phase(
+        np.int64(16), 1.0, np.int64(4), np.int64(2), ((np.int64(8), None),)
+    )
+
+    spans = phase_spans([phase], 10, 8)
+
+    assert [span.batch_size for span in spans] == [8, 4]
+    assert json.dumps([dataclasses.asdict(span) for span in spans])

@@ -334,6 +334,48 @@ def test_what_does_not_fit_is_said_before_any_work(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"callbacks": 3}, "list of `keras.callbacks.Callback`"),
+        ({"callbacks": InterruptAt(1)}, "list of `keras.callbacks.Callback`"),
+        ({"callbacks": ["log"]}, "list of `keras.callbacks.Callback`"),
+        ({"output": None}, "`output` must be a path"),
+    ],
+)
+def test_what_is_of_another_kind_is_said_before_any_work(
+    run, tmp_path, changes, message
+):
+    with pytest.raises(TypeError, match=message):
+        run(**changes)
+
+    assert not (tmp_path / "out").exists()
+
+
+def test_numbers_of_numpy_are_the_settings_of_a_run(run, tmp_path):
+    plain = {
+        "batch_size": 8,
+        "steps": 2,
+        "sequence_length": 16,
+        "evaluation_every": 1,
+        "warmup_steps": 1,
+        "seed": 3,
+    }
+    other = {"learning_rate": 0.125, "held_out_share": 0.25}
+
+    result = run(
+        **{name: np.int64(value) for name, value in plain.items()},
+        **{name: np.float32(value) for name, value in other.items()},
+        callbacks=None,
+    )
+
+    assert [record["step"] for record in result.history] == [1, 2]
+    # The very same run.
+    assert run(**{**plain, **other}).resumed_from == 2
+    described = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert described["seed"] == 3
+
+
 def test_missing_files_are_named(run):
     with pytest.raises(FileNotFoundError, match=r"nowhere\.txt"):
         run(corpus="nowhere.txt")

@@ -37,3 +37,27 @@ def test_a_corpus_is_text_and_data_is_folders():
 def test_text_and_prepared_data_exclude_each_other(changes, message):
     with pytest.raises(ValueError, match=message):
         choose_sources(**{**NOTHING, **changes})
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"corpus": 3}, "iterable of documents. Received: corpus=3"),
+        ({"evaluation_corpus": 3}, "Received: evaluation_corpus=3"),
+        ({"tokenizer": 3}, "or the path of one. Received: tokenizer=3"),
+        ({"word_segmenter": 3}, "to its words. Received: word_segmenter=3"),
+        (
+            {"data": 3, "corpus": None, "tokenizer": None},
+            "a list of paths. Received: data=3",
+        ),
+        (
+            {"data": [], "corpus": None, "tokenizer": None},
+            "a list of paths. Received: data=",
+        ),
+    ],
+)
+def test_what_is_no_source_is_refused(changes, message):
+    text = {"corpus": ["a.txt"], "tokenizer": "vocab.txt"}
+
+    with pytest.raises(TypeError, match=message):
+        choose_sources(**{**NOTHING, **text, **changes})
