@@ -155,6 +155,17 @@ class AlbertPretrainer(AlbertTask, keras_hub.models.Task):
             **kwargs,
         )
 
+    def train_on_batch(self, x, y=None, sample_weight=None, **kwargs):
+        """Makes one step with a batch, as `keras.Model.train_on_batch`."""
+        # keras-hub's takes no dict of targets.
+        batch = _as_tensors((x, y, sample_weight))
+        return keras.Model.train_on_batch(self, *batch, **kwargs)
+
+    def test_on_batch(self, x, y=None, sample_weight=None, **kwargs):
+        """Evaluates a batch, as `keras.Model.test_on_batch`."""
+        batch = _as_tensors((x, y, sample_weight))
+        return keras.Model.test_on_batch(self, *batch, **kwargs)
+
     def train_step(self, *args):
         """Makes one step; each replica of `tf.distribute` drops its own way."""
         if keras.backend.backend() != "tensorflow":
@@ -203,3 +214,9 @@ class AlbertPretrainer(AlbertTask, keras_hub.models.Task):
 
 def _accuracy():
     return keras.metrics.SparseCategoricalAccuracy(name="accuracy")
+
+
+def _as_tensors(values):
+    return keras.tree.map_structure(
+        lambda v: None if v is None else keras.ops.convert_to_tensor(v), values
+    )

@@ -70,6 +70,30 @@ def test_losses_and_accuracies_are_weighted_means():
         assert logs[f"{key}_accuracy"] == pytest.approx(share, rel=1e-5)
 
 
+def test_single_batches_are_taken_as_fit_and_evaluate_take_them():
+    pretrainer, other = tiny_pretrainer(), tiny_pretrainer()
+    batch = pretraining_batch()
+    for each in (pretrainer, other):
+        each.compile(keras.optimizers.SGD(0.1))
+    expected = evaluate(pretrainer, batch)
+
+    logs = pretrainer.test_on_batch(*batch, return_dict=True)
+    assert logs == pytest.approx(expected, rel=1e-5)
+    loss, *_ = pretrainer.train_on_batch(*batch)
+    assert loss == pytest.approx(expected["loss"], rel=1e-5)
+    other.fit(dataset(batch), steps_per_epoch=1, verbose=0, shuffle=False)
+    for ours, theirs in zip(
+        pretrainer.get_weights(), other.get_weights(), strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, atol=1e-6)
+    # Without weights, all targets count.
+    unweighted = pretrainer.test_on_batch(*batch[:2], return_dict=True)
+    weights = {key: np.ones_like(value) for key, value in batch[2].items()}
+    assert unweighted == pytest.approx(
+        evaluate(pretrainer, (*batch[:2], weights)), rel=1e-5
+    )
+
+
 def test_a_batch_without_targets_has_no_loss_and_no_gradient():
     pretrainer = tiny_pretrainer()
     inputs, targets, weights = pretraining_batch()
