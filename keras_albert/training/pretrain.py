@@ -24,6 +24,7 @@ from keras_albert.training.run_processes import ready_together
 from keras_albert.training.run_reports import list_callbacks
 from keras_albert.training.run_reports import make_callbacks
 from keras_albert.training.run_reports import report_damage
+from keras_albert.training.run_reports import report_shared_text
 from keras_albert.training.run_reports import show_recipe
 from keras_albert.training.run_settings import resolve_settings
 from keras_albert.training.run_sources import choose_sources
@@ -253,6 +254,7 @@ def pretrain(
         is_done = record.start_step >= settings.steps and folder.preset.is_dir()
         check_same_start(distribution, record.start_step)
         report_damage(record, own, progress)
+        report_shared_text(described, record, own, progress)
         clock = WaitClock()
         made = make_callbacks(
             settings,

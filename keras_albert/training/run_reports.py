@@ -166,6 +166,38 @@ def report_damage(record, folder, progress=None):
     _report_alarm(alarm, record, folder, progress)
 
 
+def report_shared_text(described, record, folder, progress=None):
+    """Raises an alarm, once, if a run is evaluated on what it is trained on.
+
+    Args:
+        described: dict. The settings of the run, as its folder keeps them.
+        record: `RunRecord`. The alarm is added to its own.
+        folder: `RunFolder`.
+        progress: `rich.progress.Progress`, optional.
+    """
+    train, held_out = described["text"] or (None, None)
+    is_shared = (
+        _shares(described["corpus"], described["evaluation_corpus"])
+        or _shares(described["data"], described["evaluation_data"])
+        or (train is not None and train == held_out)
+    )
+    if not is_shared or "shared_text" in {each.kind for each in record.alarms}:
+        return
+    alarm = Alarm(
+        record.start_step,
+        "shared_text",
+        "The run is evaluated on text that it is trained on, so that its "
+        "held-out figures say nothing about new text. Give other text to "
+        "evaluate on, or leave it out to hold out a share.",
+    )
+    record.alarms.append(alarm)
+    _report_alarm(alarm, record, folder, progress)
+
+
+def _shares(names, others):
+    return bool({*(names or ())} & {*(others or ())})
+
+
 def describe_step(record):
     """Returns a short text about a record of `StepLog`, for a progress bar.
 

@@ -44,7 +44,7 @@ class Alarm:
         step: int. Steps done.
         kind: string. `"log_vocabulary"`, `"frequencies_only"`,
             `"order_at_chance"`, `"jump"` or, of `run_reports`,
-            `"damaged_state"`.
+            `"damaged_state"` or `"shared_text"`.
         message: string. What was seen, and what to do.
     """
 

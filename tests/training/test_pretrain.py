@@ -311,6 +311,12 @@ def test_files_and_an_evaluation_corpus(run, tmp_path, documents):
     assert result.num_evaluation_documents == 1
 
 
+def test_evaluation_on_the_training_text_is_told(run, documents):
+    result = run(steps=1, evaluation_corpus=documents)
+
+    assert [alarm.kind for alarm in result.alarms] == ["shared_text"]
+
+
 def test_masked_lm_alone_has_no_sentence_order_to_score(run):
     result = run(objective="none")
 

@@ -1,5 +1,6 @@
 import io
 
+import pytest
 from rich.console import Console
 from rich.progress import Progress
 
@@ -8,6 +9,7 @@ from keras_albert.training.run_folder import RunFolder
 from keras_albert.training.run_loop import RunRecord
 from keras_albert.training.run_reports import describe_step
 from keras_albert.training.run_reports import report_damage
+from keras_albert.training.run_reports import report_shared_text
 from keras_albert.training.run_reports import show_recipe
 from keras_albert.training.watchdog import read_alarms
 
@@ -66,3 +68,47 @@ def test_whole_states_raise_no_alarm(tmp_path):
 
     assert not record.alarms
     assert not list(tmp_path.iterdir())
+
+
+NO_TEXT = dict.fromkeys(
+    ["corpus", "evaluation_corpus", "data", "evaluation_data", "text"]
+)
+
+
+@pytest.mark.parametrize(
+    "described",
+    [
+        {"text": ["a1", "a1"]},
+        {"corpus": ["a", "b"], "evaluation_corpus": ["b"]},
+        {"data": ["a1", "b2"], "evaluation_data": ["a1"]},
+    ],
+)
+def test_evaluation_on_the_training_text_is_told_once(tmp_path, described):
+    console = Console(file=io.StringIO(), width=500)
+    folder = RunFolder(tmp_path)
+    record = RunRecord(0, [], [])
+
+    for _ in range(2):
+        report_shared_text(
+            {**NO_TEXT, **described}, record, folder, Progress(console=console)
+        )
+
+    assert [alarm.kind for alarm in record.alarms] == ["shared_text"]
+    assert console.file.getvalue().count("text that it is trained on") == 1
+    assert read_alarms(folder.alarms, step=0) == record.alarms
+
+
+@pytest.mark.parametrize(
+    "described",
+    [
+        {"text": ["a1", "b2"], "corpus": ["a"]},
+        {"corpus": ["a"], "evaluation_corpus": ["b"]},
+        {"data": ["a1"]},
+    ],
+)
+def test_text_of_its_own_is_no_alarm(tmp_path, described):
+    record = RunRecord(0, [], [])
+
+    report_shared_text({**NO_TEXT, **described}, record, RunFolder(tmp_path))
+
+    assert not record.alarms
