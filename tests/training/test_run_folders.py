@@ -116,7 +116,7 @@ def test_a_run_goes_on_with_the_same_prepared_data_only(run, prepare, tmp_path):
     shutil.rmtree(folder)
     shutil.copytree(prepare("short5", num_shards=5), folder)
 
-    with pytest.raises(FileExistsError, match="data was"):
+    with pytest.raises(FileExistsError, match="data has changed"):
         run(data=folder)
 
 
