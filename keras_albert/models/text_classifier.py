@@ -2,9 +2,13 @@
 
 import keras
 import keras_hub
+import numpy as np
 
 from keras_albert.layers.initialization import kernel_initializer
 from keras_albert.models.backbone import AlbertBackbone
+from keras_albert.models.memory_examples import class_ids
+from keras_albert.models.memory_examples import clean_texts
+from keras_albert.models.memory_examples import example_count
 from keras_albert.models.task import AlbertTask
 from keras_albert.models.text_classifier_preprocessor import (
     AlbertTextClassifierPreprocessor,
@@ -150,12 +154,19 @@ class AlbertTextClassifier(AlbertTask, keras_hub.models.TextClassifier):
         Args:
             x: strings or a pair of lists of them; arrays of ids where there
                 is no preprocessor; or a dataset, which is taken as it is.
-            y: int labels, where `x` is not a dataset.
+            y: labels, where `x` is not a dataset: ints, or names out of the
+                model's `labels`.
             batch_size: int. Defaults to 32.
             sample_weight: weights, where `x` is not a dataset.
             shuffle: bool. Defaults to `True`.
             **kwargs: as `keras.Model.fit`.
         """
+        x, y = self._examples(x, y)
+        if isinstance(kwargs.get("validation_data"), (tuple, list)):
+            data = kwargs["validation_data"]
+            kwargs["validation_data"] = (*self._examples(*data[:2]), *data[2:])
+        else:
+            _check_dataset(kwargs.get("validation_data"))
         in_memory = y is not None and "validation_split" not in kwargs
         if in_memory and shuffle:
             x = _shuffled_dataset((x, y, sample_weight), batch_size or 32)
@@ -168,6 +179,48 @@ class AlbertTextClassifier(AlbertTask, keras_hub.models.TextClassifier):
             shuffle=False,
             **kwargs,
         )
+
+    def evaluate(
+        self, x=None, y=None, batch_size=None, sample_weight=None, **kwargs
+    ):
+        """Measures the loss and the metrics.
+
+        Args:
+            x, y, sample_weight: as in `fit`.
+            batch_size: int. Defaults to 32.
+            **kwargs: as `keras.Model.evaluate`.
+        """
+        x, y = self._examples(x, y)
+        return super().evaluate(x, y, batch_size, sample_weight, **kwargs)
+
+    def predict(self, x=None, batch_size=None, **kwargs):
+        """Answers for each example.
+
+        Args:
+            x: as in `fit`.
+            batch_size: int. Defaults to 32.
+            **kwargs: as `keras.Model.predict`.
+
+        Returns:
+            Float32 array of shape `(num_examples, num_classes)`.
+        """
+        if example_count(x) == 0:
+            return np.zeros((0, self.num_classes), "float32")
+        if self.preprocessor is not None:
+            x = clean_texts(x)
+        return super().predict(x, batch_size=batch_size, **kwargs)
+
+    def _examples(self, x, y=None):
+        """Texts as UTF-8 can hold them, and labels as numbers."""
+        if example_count(x) == 0:
+            raise ValueError(
+                "There are no examples. Received: `x` without a row. Give at "
+                "least one text and its label."
+            )
+        _check_dataset(x)
+        if self.preprocessor is not None:
+            x = clean_texts(x)
+        return x, class_ids(y, self.labels)
 
     def get_config(self):
         config = super().get_config()
@@ -190,6 +243,17 @@ def _shuffled_dataset(samples, batch_size):
     # From Keras's generator, so that its seed fixes the order too.
     seed = int(keras.random.randint((), 0, 2**31 - 1, dtype="int32"))
     return dataset.shuffle(dataset.cardinality(), seed=seed).batch(batch_size)
+
+
+def _check_dataset(x):
+    spec = getattr(x, "element_spec", None)
+    is_labelled = isinstance(spec, tuple) and len(spec) > 1
+    if is_labelled and "string" in str(getattr(spec[1], "dtype", "")):
+        raise ValueError(
+            "A dataset must have numbers as labels. Received: strings. Map "
+            "them to their place in `labels`; a pair of texts is one element, "
+            "as in `((text_a, text_b), label)`."
+        )
 
 
 def _num_classes(num_classes, labels):

@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_albert.models import AlbertTextClassifier
 from keras_albert.models import load_model
@@ -85,6 +86,50 @@ def test_fit_shuffles_strings_in_every_epoch(as_pair):
     for order in orders:
         assert order != labels.tolist()
         assert sorted(order) == labels.tolist()
+
+
+def test_no_texts_have_no_answers():
+    classifier = tiny_classifier("sentence_piece", num_classes=3)
+
+    for nothing in ([], np.array([]), ([], [])):
+        assert classifier.predict(nothing, verbose=0).shape == (0, 3)
+    for use in (classifier.fit, classifier.evaluate):
+        with pytest.raises(ValueError, match="There are no examples"):
+            use([], [], verbose=0)
+
+
+def test_lone_surrogates_are_taken_as_the_preprocessor_takes_them():
+    classifier = tiny_classifier("sentence_piece", num_classes=3)
+    texts = ["the film\ud800", "was\udfff good"]
+    ids = classifier.preprocessor(texts)
+
+    answers = classifier.predict(texts, verbose=0)
+    classifier.fit(texts, [0, 1], verbose=0)
+
+    expected = tiny_classifier("sentence_piece", num_classes=3)(ids)
+    assert max_difference(answers, expected) < 1e-6
+
+
+def test_labels_may_be_names():
+    losses = []
+    for labels in ([1, 0, 1], ["good", "bad", "good"]):
+        classifier = tiny_classifier(
+            "sentence_piece", labels=["bad", "good"], dropout=0.0
+        )
+        losses.append(classifier.evaluate(TEXTS, labels, verbose=0))
+        keras.utils.set_random_seed(1)
+        classifier.compile(keras.optimizers.SGD(1.0))
+        history = classifier.fit(
+            TEXTS, labels, validation_data=(TEXTS, labels), verbose=0
+        )
+        losses.append(history.history)
+
+    assert losses[:2] == losses[2:]
+    with pytest.raises(ValueError, match=r"Received others: \['fine'\]"):
+        classifier.fit(TEXTS, ["good", "bad", "fine"])
+    dataset = keras.tree.map_structure(np.array, (TEXTS, ["good"] * 3))
+    with pytest.raises(ValueError, match="numbers as labels"):
+        classifier.fit(tf.data.Dataset.from_tensors(dataset))
 
 
 def test_without_preprocessor_it_takes_ids():
