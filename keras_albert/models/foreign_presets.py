@@ -5,6 +5,9 @@ only when there is something to convert.
 """
 
 import importlib
+from pathlib import Path
+
+import h5py
 
 CONVERSION = "keras_albert.conversion.loading"
 
@@ -45,10 +48,26 @@ class FromForeignPreset:
         model = load_foreign_preset(preset, cls, load_weights, **kwargs)
         if model is not None:
             return model
-        return cls._from_own_preset(
-            str(preset), load_weights=load_weights, **kwargs
-        )
+        try:
+            return cls._from_own_preset(
+                str(preset), load_weights=load_weights, **kwargs
+            )
+        except OSError as error:
+            _name_damaged_weights(Path(preset), error)
+            raise
 
     @classmethod
     def _from_own_preset(cls, preset, **kwargs):
         return super().from_preset(preset, **kwargs)
+
+
+def _name_damaged_weights(folder, error):
+    """Raises an error that names the file which HDF5 cannot open, if any."""
+    for file in sorted(folder.glob("*.weights.h5")):
+        try:
+            h5py.File(file).close()
+        except OSError:
+            raise OSError(
+                f"{file} is damaged or cut off. Copy the whole preset again, "
+                f"or save it again. HDF5 says: {error}"
+            ) from None

@@ -1,5 +1,6 @@
 """Opening whatever kind of saved model a path holds."""
 
+import zipfile
 from pathlib import Path
 
 import keras
@@ -61,6 +62,11 @@ def _load_file(path, kwargs):
             f"{path} is not a saved model: expected a file ending in .keras "
             "or a preset folder. For a .weights.h5 file, build the model and "
             "call its `load_weights`."
+        )
+    if not zipfile.is_zipfile(path):
+        raise ValueError(
+            f"{path} is damaged or cut off: it is not the archive that `save` "
+            "writes. Copy it again, or save the model again."
         )
     return keras.saving.load_model(path, **kwargs)
 

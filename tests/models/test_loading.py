@@ -8,6 +8,7 @@ import keras
 import numpy as np
 import pytest
 
+from keras_albert.models import AlbertBackbone
 from keras_albert.models import AlbertPretrainer
 from keras_albert.models import load_model
 from tests.export.tiny_classifiers import TEXTS
@@ -94,3 +95,27 @@ def test_other_classes_take_a_new_head_without_the_old_labels(tmp_path):
     )
     names = ["a", "b", "c"]
     assert load_model(tmp_path, num_classes=3, labels=names).labels == names
+
+
+@pytest.mark.parametrize("name", ["model.weights.h5", "task.weights.h5"])
+def test_weights_that_are_cut_off_are_named(tmp_path, name):
+    tiny_classifier("sentence_piece", num_classes=3).save_to_preset(
+        str(tmp_path)
+    )
+    content = (tmp_path / name).read_bytes()
+    (tmp_path / name).write_bytes(content[: len(content) // 2])
+
+    with pytest.raises(OSError, match=f"{name} is damaged or cut off"):
+        load_model(tmp_path)
+    (tmp_path / "model.weights.h5").write_bytes(b"")
+    with pytest.raises(OSError, match="model.weights.h5 is damaged"):
+        AlbertBackbone.from_preset(str(tmp_path))
+
+
+def test_a_file_that_is_cut_off_is_named(tmp_path):
+    path = tmp_path / "model.keras"
+    tiny_classifier("sentence_piece", num_classes=3).save(path)
+    path.write_bytes(path.read_bytes()[:-100])
+
+    with pytest.raises(ValueError, match="model.keras is damaged or cut off"):
+        load_model(path)
