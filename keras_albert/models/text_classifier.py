@@ -1,5 +1,7 @@
 """Classification of a text or a pair of texts."""
 
+from pathlib import Path
+
 import keras
 import keras_hub
 import numpy as np
@@ -13,6 +15,7 @@ from keras_albert.models.task import AlbertTask
 from keras_albert.models.text_classifier_preprocessor import (
     AlbertTextClassifierPreprocessor,
 )
+from keras_albert.tokenizers.vocabulary_folder import read_json
 
 
 def default_learning_rate(hidden_dim):
@@ -113,6 +116,12 @@ class AlbertTextClassifier(AlbertTask, keras_hub.models.TextClassifier):
         self.activation = keras.activations.get(activation)
         self.dropout = dropout
         self.labels = None if labels is None else [str(n) for n in labels]
+
+    @classmethod
+    def _from_own_preset(cls, preset, **kwargs):
+        if "num_classes" not in kwargs and kwargs.get("labels") is not None:
+            _check_stored_head(Path(preset), kwargs["labels"], cls.__name__)
+        return super()._from_own_preset(preset, **kwargs)
 
     def compile(
         self, optimizer="auto", loss="auto", *, metrics="auto", **kwargs
@@ -258,6 +267,18 @@ def _check_dataset(x):
 
 def _num_classes(num_classes, labels):
     if num_classes is None and labels is None:
+def _check_stored_head(folder, labels, class_name):
+    task = read_json(folder / "task.json") or {}
+    stored = (task.get("config") or {}).get("num_classes")
+    if task.get("class_name") != class_name or stored in (None, len(labels)):
+        return
+    raise ValueError(
+        f"The preset {folder} has a head for {stored} classes. Received: "
+        f"{len(labels)} labels, {list(labels)}. Give {stored} labels, or for "
+        f"a new head also num_classes={len(labels)}."
+    )
+
+
         raise ValueError(
             "A classifier needs `num_classes` or `labels`. Received neither. "
             "Pass num_classes=2, or labels=['negative', 'positive']."

@@ -119,3 +119,13 @@ def test_a_file_that_is_cut_off_is_named(tmp_path):
 
     with pytest.raises(ValueError, match="model.keras is damaged or cut off"):
         load_model(path)
+
+
+def test_labels_that_do_not_fit_the_head_say_what_would(tmp_path):
+    tiny_classifier("sentence_piece", num_classes=2).save_to_preset(
+        str(tmp_path)
+    )
+
+    with pytest.raises(ValueError, match="for 2 classes.*also num_classes=3"):
+        load_model(tmp_path, labels=["a", "b", "c"])
+    assert load_model(tmp_path, labels=["a", "b"]).labels == ["a", "b"]
