@@ -140,6 +140,12 @@ class AlbertTextClassifier(AlbertTask, keras_hub.models.TextClassifier):
                 default_learning_rate(self.backbone.hidden_dim),
                 global_clipnorm=1.0,
             )
+        if loss == "auto":
+            # keras-hub looks at `activation`, which is not set yet where the
+            # constructor compiles, and would apply softmax twice.
+            loss = keras.losses.SparseCategoricalCrossentropy(
+                self.logits.activation is not keras.activations.softmax
+            )
         if metrics == "auto":
             metrics = [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
         super().compile(
@@ -254,6 +260,18 @@ def _shuffled_dataset(samples, batch_size):
     return dataset.shuffle(dataset.cardinality(), seed=seed).batch(batch_size)
 
 
+def _check_stored_head(folder, labels, class_name):
+    task = read_json(folder / "task.json") or {}
+    stored = (task.get("config") or {}).get("num_classes")
+    if task.get("class_name") != class_name or stored in (None, len(labels)):
+        return
+    raise ValueError(
+        f"The preset {folder} has a head for {stored} classes. Received: "
+        f"{len(labels)} labels, {list(labels)}. Give {stored} labels, or for "
+        f"a new head also num_classes={len(labels)}."
+    )
+
+
 def _check_dataset(x):
     spec = getattr(x, "element_spec", None)
     is_labelled = isinstance(spec, tuple) and len(spec) > 1
@@ -267,18 +285,6 @@ def _check_dataset(x):
 
 def _num_classes(num_classes, labels):
     if num_classes is None and labels is None:
-def _check_stored_head(folder, labels, class_name):
-    task = read_json(folder / "task.json") or {}
-    stored = (task.get("config") or {}).get("num_classes")
-    if task.get("class_name") != class_name or stored in (None, len(labels)):
-        return
-    raise ValueError(
-        f"The preset {folder} has a head for {stored} classes. Received: "
-        f"{len(labels)} labels, {list(labels)}. Give {stored} labels, or for "
-        f"a new head also num_classes={len(labels)}."
-    )
-
-
         raise ValueError(
             "A classifier needs `num_classes` or `labels`. Received neither. "
             "Pass num_classes=2, or labels=['negative', 'positive']."

@@ -210,3 +210,19 @@ def test_default_rate_falls_with_width():
 def test_classes_and_labels_must_agree(arguments, message):
     with pytest.raises(ValueError, match=message):
         AlbertTextClassifier(tiny_backbone(), **arguments)
+
+
+@pytest.mark.parametrize("activation", [None, "softmax"])
+def test_a_new_classifier_has_the_loss_of_its_activation(activation):
+    model = tiny_classifier(
+        "sentence_piece", num_classes=3, activation=activation, dropout=0.0
+    )
+    answers = model.predict(TEXTS, verbose=0).astype("float64")
+    if activation is None:
+        answers = np.exp(answers)
+        answers /= answers.sum(axis=1, keepdims=True)
+
+    logs = model.evaluate(TEXTS, [0, 1, 2], return_dict=True, verbose=0)
+
+    expected = -np.log(answers[range(3), range(3)]).mean()
+    assert logs["loss"] == pytest.approx(expected, rel=1e-4)
