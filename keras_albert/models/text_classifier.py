@@ -50,7 +50,7 @@ class AlbertTextClassifier(AlbertTask, keras_hub.models.TextClassifier):
     Args:
         backbone: `AlbertBackbone`.
         num_classes: int or None. Number of classes; `None` takes the number
-            of `labels`.
+            of `labels`, and 1 makes a regressor, whose target is a number.
         preprocessor: `AlbertTextClassifierPreprocessor` or `None`.
         activation: string or None. `None` returns logits, `"softmax"`
             probabilities. Defaults to `None`.
@@ -131,22 +131,29 @@ class AlbertTextClassifier(AlbertTask, keras_hub.models.TextClassifier):
         Args:
             optimizer: `"auto"` is Adam at `default_learning_rate`, gradients
                 clipped to a global norm of 1.
-            loss: `"auto"` is sparse categorical cross-entropy.
-            metrics: `"auto"` is accuracy.
+            loss: `"auto"` is sparse categorical cross-entropy; for a regressor,
+                which has one class, mean squared error.
+            metrics: `"auto"` is accuracy; for a regressor, mean absolute error.
             **kwargs: as `keras.Model.compile`.
         """
+        # Exports, too, serve the one value of such a model.
+        is_regressor = self.logits.units == 1
         if optimizer == "auto":
             optimizer = keras.optimizers.Adam(
                 default_learning_rate(self.backbone.hidden_dim),
                 global_clipnorm=1.0,
             )
-        if loss == "auto":
+        if loss == "auto" and is_regressor:
+            loss = keras.losses.MeanSquaredError()
+        elif loss == "auto":
             # keras-hub looks at `activation`, which is not set yet where the
             # constructor compiles, and would apply softmax twice.
             loss = keras.losses.SparseCategoricalCrossentropy(
                 self.logits.activation is not keras.activations.softmax
             )
-        if metrics == "auto":
+        if metrics == "auto" and is_regressor:
+            metrics = [keras.metrics.MeanAbsoluteError()]
+        elif metrics == "auto":
             metrics = [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
         super().compile(
             optimizer=optimizer, loss=loss, metrics=metrics, **kwargs

@@ -212,6 +212,23 @@ def test_classes_and_labels_must_agree(arguments, message):
         AlbertTextClassifier(tiny_backbone(), **arguments)
 
 
+@pytest.mark.parametrize("activation", [None, "sigmoid"])
+def test_a_regressor_learns_by_squared_errors(activation):
+    model = tiny_classifier(
+        "sentence_piece", num_classes=1, activation=activation, dropout=0.0
+    )
+    targets = np.array([0.1, 0.9, 0.4], "float32")
+    errors = model.predict(TEXTS, verbose=0)[:, 0] - targets
+
+    model.compile(keras.optimizers.SGD(0.0))
+    logs = model.fit(TEXTS, targets, verbose=0).history
+
+    assert logs["loss"][0] == pytest.approx(np.mean(errors**2), rel=1e-5)
+    assert logs["mean_absolute_error"][0] == pytest.approx(
+        np.mean(np.abs(errors)), rel=1e-5
+    )
+
+
 @pytest.mark.parametrize("activation", [None, "softmax"])
 def test_a_new_classifier_has_the_loss_of_its_activation(activation):
     model = tiny_classifier(
