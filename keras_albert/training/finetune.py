@@ -440,7 +440,8 @@ def _labels(labels, train, validation):
         if unknown:
             raise ValueError(
                 f"The {name} examples have labels that are not among "
-                f"{labels}: {unknown[:5]}. Correct them, or pass `labels`."
+                f"{labels}: {unknown[:5]}. Correct or leave out these "
+                "examples, or give training examples of these classes."
             )
     return labels
 

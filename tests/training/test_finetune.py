@@ -239,7 +239,10 @@ def test_confusion_by_hand():
         ({"sequence_length": 17}, "only 16 positions"),
         ({"train": (["a", "b"], ["x", "x"])}, "two different labels"),
         ({"labels": ["good", "fine"]}, r"not among .*\['bad'\]"),
-        ({"validation": (["a"], ["odd"])}, r"validation .*\['odd'\]"),
+        (
+            {"validation": (["a"], ["odd"])},
+            r"validation .*\['odd'\]. Correct .*, or give training examples",
+        ),
         ({"validation": ([("a", "b")], ["bad"])}, "one of each"),
         ({"train": (["a"], ["x"])}, "at least two examples"),
         ({"train": (["a", "b"], ["x", "y"])}, "two examples of one class"),
