@@ -41,6 +41,8 @@ class LabelledText:
             raise ValueError(
                 "There are no labelled texts. Received an empty list."
             )
+        for label in set(self.labels):
+            _check_label(label)
 
     @property
     def is_pair(self):
@@ -130,9 +132,23 @@ def read_labelled_text(
                 f"{', '.join((*texts, label))}. Received: {row}."
             )
         values = [str(value) for value in values]
+        _check_label(values[-1], f"{path}, line {number}: ")
         examples.append(values[0] if len(texts) == 1 else tuple(values[:2]))
         labels.append(values[-1])
     return LabelledText(examples, labels)
+
+
+def _check_label(label, where=""):
+    """Refuses names that no file could hold once the model is trained."""
+    if label.isascii():
+        return
+    try:
+        label.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError(
+            f"{where}the label {label!r} holds half a character, a lone "
+            "surrogate, which UTF-8 cannot write. Correct it."
+        ) from None
 
 
 def _read_rows(path):

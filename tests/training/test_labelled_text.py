@@ -190,3 +190,15 @@ def test_lists_are_taken_as_they_are():
 def test_lists_that_do_not_fit_are_refused(source, error, message):
     with pytest.raises(error, match=message):
         as_labelled_text(source)
+
+
+def test_a_label_that_no_file_can_hold_is_refused(tmp_path):
+    path = tmp_path / "t.jsonl"
+    path.write_text(
+        '{"text": "a\\ud800", "label": "b"}\n{"text": "a", "label": "\\ud800"}'
+    )
+
+    with pytest.raises(ValueError, match="line 2: the label .*ud800.* half"):
+        read_labelled_text(path)
+    with pytest.raises(ValueError, match="label .*ud800.* half"):
+        LabelledText(["a"], ["\ud800"])
