@@ -32,6 +32,8 @@ _RATES = (
 )
 # Their defaults differ from ours, or ours has none.
 DEFAULTS = {"num_hidden_groups": 1, "inner_group_num": 1, "hidden_act": "gelu"}
+# Of calls; each takes a moment to build, and no ALBERT has a tenth of them.
+MOST_LAYERS = 1000
 REQUIRED = (
     "vocab_size",
     "embedding_size",
@@ -69,6 +71,12 @@ def arguments_of(config, activations, where):
     for theirs, ours in ARGUMENTS.items():
         if theirs != "hidden_act":
             _check_number(theirs, arguments.get(ours, 1), where)
+    layers = arguments["num_layers"]
+    if layers > MOST_LAYERS:
+        raise ValueError(
+            f"num_hidden_layers in {where} must be at most {MOST_LAYERS}; "
+            f"ALBERT has 12 or 24. Received: {layers}."
+        )
     activation = arguments["activation"]
     if not isinstance(activation, str) or activation not in activations:
         raise ValueError(

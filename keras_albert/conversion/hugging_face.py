@@ -198,6 +198,12 @@ def _task_arguments(config, task, shapes, where):
     dropout = config.get("classifier_dropout_prob", 0.1)
     if dropout is None:
         dropout = config.get("hidden_dropout_prob", 0.0)
+    is_number = isinstance(dropout, (int, float))
+    if isinstance(dropout, bool) or not is_number or not 0 <= dropout < 1:
+        raise ValueError(
+            f"classifier_dropout_prob in {where} must be a number from 0 to "
+            f"below 1. Received: {dropout!r}."
+        )
     classes = shapes.get("classifier.weight", (2,))[0]
     return {
         "num_classes": classes,

@@ -71,3 +71,13 @@ def test_version_2_is_known_by_its_name(name, is_v2):
 def test_nothing_is_said_where_nothing_changes():
     rates = {"hidden_dropout": 0, "attention_dropout": 0}
     assert without_v2_dropout(rates, ["base-v2"]) == (rates, [])
+
+
+def test_a_number_of_layers_that_no_albert_has_is_refused():
+    """Building them would take minutes, to find that nothing fits."""
+    config = their_config(tiny_backbone(), ACTIVATIONS)
+
+    with pytest.raises(ValueError, match="at most 1000.*Received: 1000000"):
+        arguments_of(
+            {**config, "num_hidden_layers": 10**6}, ACTIVATIONS, "the file"
+        )

@@ -164,6 +164,17 @@ def test_labels_and_classifier_dropout_come_along(tmp_path):
     assert config.classifier_dropout_prob == 0.25
 
 
+@pytest.mark.parametrize("rate", ["a", 1.5, True, [0.1]])
+def test_a_classifier_dropout_that_is_no_rate_is_refused(tmp_path, rate):
+    save_theirs(tmp_path, "AlbertForSequenceClassification")
+    file = tmp_path / "config.json"
+    config = {**json.loads(file.read_text()), "classifier_dropout_prob": rate}
+    file.write_text(json.dumps(config))
+
+    with pytest.raises(ValueError, match="classifier_dropout_prob in .*json"):
+        hugging_face_source(tmp_path)
+
+
 @pytest.mark.parametrize("names", [["a", "b"], {"a": 0}, "a", {"0": ["a"]}])
 def test_labels_in_another_form_are_refused(tmp_path, names):
     save_theirs(tmp_path, "AlbertForSequenceClassification")
