@@ -7,6 +7,8 @@
 - A reloaded `.keras` file of a task has lost its optimizer; ours keeps it,
   with its slots and iteration.
 - A preset saved in mixed precision fails to load; ours loads like a backbone's.
+- `quantize` stops at a tokenizer half-way, or makes a task whose files do not
+  load; ours quantizes the backbone.
 - On several machines, `fit` fails under TensorFlow and `predict` under JAX;
   ours work.
 - Under TensorFlow, `fit` traces its first step twice, which takes seconds for a
@@ -64,6 +66,19 @@ class AlbertTask(FromForeignPreset):
         """
         super().compile(*args, **kwargs)
         self.optimizer = scale_together(self.optimizer)
+
+    def quantize(self, mode=None, config=None, filters=None, **kwargs):
+        """Quantizes the backbone; heads stay in the precision they have.
+
+        Heads are small, and saved files tell the precision of a backbone's
+        layers alone.
+
+        Args:
+            mode, config, filters, **kwargs: as `keras.Model.quantize`.
+        """
+        self.backbone.quantize(mode, config=config, filters=filters, **kwargs)
+        self.train_function = self.test_function = self.predict_function = None
+        self._post_quantize(mode)
 
     def save_to_preset(self, preset_dir, **kwargs):
         """Saves configuration, weights and tokenizer, never the optimizer.

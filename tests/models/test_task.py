@@ -7,6 +7,8 @@ import pytest
 from keras_albert.models import AlbertTextClassifier
 from keras_albert.models import load_model
 from tests.checks import to_numpy
+from tests.export.tiny_classifiers import TEXTS
+from tests.export.tiny_classifiers import tiny_classifier
 from tests.models.tiny_models import BATCH
 from tests.models.tiny_models import backbone_inputs
 from tests.models.tiny_models import tiny_backbone
@@ -85,3 +87,20 @@ def test_a_compiled_model_can_be_cloned():
         to_numpy(clone(inputs)), to_numpy(classifier(inputs))
     )
     assert type(clone.optimizer) is type(classifier.optimizer)
+
+
+@pytest.mark.filterwarnings("ignore:.*`quantize` method:UserWarning")
+@pytest.mark.parametrize("name", ["preset", "task.keras"])
+def test_a_quantized_task_answers_the_same_when_loaded_again(tmp_path, name):
+    task = tiny_classifier("sentence_piece", labels=["bad", "good"])
+    exact = task.predict(TEXTS, verbose=0)
+
+    task.quantize("int8")
+    answers = task.predict(TEXTS, verbose=0)
+
+    assert 0 < np.abs(answers - exact).max() < 0.02 * np.abs(exact).max()
+    assert task.backbone.token_embedding.quantization_mode == "int8"
+    save = task.save_to_preset if name == "preset" else task.save
+    save(str(tmp_path / name))
+    again = load_model(tmp_path / name).predict(TEXTS, verbose=0)
+    assert np.abs(again - answers).max() == 0
