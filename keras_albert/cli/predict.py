@@ -143,6 +143,12 @@ def load_classifier(path):
             f"{path} holds a {type(model).__name__}, which gives no labels. "
             "Fine-tune it first: keras-albert finetune."
         )
+    if model.num_classes == 1:
+        raise ValueError(
+            f"{path} holds a regressor, which gives no labels but a number. "
+            "Ask it in Python, with load_model(…).predict([…]), or export and "
+            "serve it."
+        )
     return model
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from keras_albert.cli import predict
+from tests.export.tiny_classifiers import tiny_classifier
 
 
 class Classifier:
@@ -107,3 +108,12 @@ def test_missing_file(tmp_path):
 def test_mixed_rows_are_an_error(tmp_path):
     with pytest.raises(ValueError, match="same number of texts"):
         predict.answer(tmp_path, [("a",), ("a", "b")])
+
+
+def test_a_regressor_is_said_to_give_no_labels(tmp_path):
+    """Of one class alone, each text would have 100 %."""
+    model = tiny_classifier("sentence_piece", num_classes=1)
+    model.save_to_preset(str(tmp_path))
+
+    with pytest.raises(ValueError, match="regressor, which gives no labels"):
+        predict.answer(tmp_path, [("the film",)])
