@@ -60,8 +60,12 @@ TENSORFLOW_MODULES = {
 # Folders that import Keras alone.
 KERAS_ONLY = {"layers"}
 
-# What Keras has no word for: a kernel for one backend, imported where it runs.
-KERNELS = {"keras_albert/layers/tpu_attention.py": {"jax"}}
+# What Keras has no word for: a kernel or compiler of one backend, imported
+# where it runs.
+KERNELS = {
+    "keras_albert/layers/one_pass.py": {"tensorflow"},
+    "keras_albert/layers/tpu_attention.py": {"jax"},
+}
 
 
 def name_of(path):
