@@ -14,6 +14,7 @@ from keras_albert.layers.dropout import Dropout
 from keras_albert.layers.initialization import kernel_initializer
 from keras_albert.layers.layer_normalization import LayerNormalization
 from keras_albert.layers.one_pass import in_one_pass
+from keras_albert.layers.recomputation import is_in_whole_call
 from keras_albert.layers.recomputation import is_recomputed_whole
 from keras_albert.layers.recomputation import recomputed
 from keras_albert.layers.rows import as_rows
@@ -170,7 +171,9 @@ class FeedForward(keras.layers.Layer):
         # A tensor, because a function with a gradient of its own must not read
         # variables; not a copy.
         kernel = ops.reshape(dense.kernel, dense.kernel.shape)
-        product = activated_product(x, kernel, self.activate, one_pass=is_fixed)
+        # With remat memory comes first; compiled code takes some, too.
+        one_pass = is_fixed and not is_in_whole_call()
+        product = activated_product(x, kernel, self.activate, one_pass)
         return product + dense.bias
 
     def compute_output_shape(self, hidden_shape):

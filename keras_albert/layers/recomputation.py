@@ -31,9 +31,14 @@ def whole_call_recomputed():
         _WHOLE_CALL.reset(token)
 
 
+def is_in_whole_call():
+    """Whether the present call of a layer is made again as a whole."""
+    return _WHOLE_CALL.get()
+
+
 def is_recomputed_whole():
     """Whether PyTorch makes the present call of a layer again as a whole."""
-    return keras.backend.backend() == "torch" and _WHOLE_CALL.get()
+    return keras.backend.backend() == "torch" and is_in_whole_call()
 
 
 def recomputed(function, gradient):

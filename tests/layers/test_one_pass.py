@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from keras_albert.layers import FeedForward
+from keras_albert.layers import SharedEncoder
 from keras_albert.layers.activations import get_activation
 from keras_albert.layers.feed_forward import activated_product
 from keras_albert.layers.one_pass import NARROWEST
@@ -137,6 +138,15 @@ def test_what_is_compiled():
     # ... what would be compiled for each batch, and what is too small.
     assert compiled_calls(wide, None, training=True) == 0
     assert compiled_calls(layer(NARROWEST - 1), 5, training=True) == 0
+
+
+@on_tensorflow
+@pytest.mark.parametrize("remat", [False, True])
+def test_with_remat_nothing_is_compiled(remat):
+    encoder = SharedEncoder(2, 2, 8, NARROWEST, remat=remat)
+    encoder.build((None, 5, 8))
+
+    assert compiled_calls(encoder, 5, training=True) == (0 if remat else 2)
 
 
 @on_tensorflow
