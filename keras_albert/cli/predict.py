@@ -87,17 +87,11 @@ def read_lines(texts, file):
 
 
 def _lines_of(content, file):
+    from keras_albert.training.labelled_text import decode_text
+
     name = "The standard input" if str(file) == "-" else file
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise ValueError(
-            f"{name} is not UTF-8: byte {error.start}, line {line}. Convert "
-            "it first, for example: iconv -f gb18030 -t utf-8."
-        ) from None
     # `splitlines` would end lines at characters that texts hold, too.
-    lines = text.replace("\r\n", "\n").split("\n")
+    lines = decode_text(content, name).split("\n")
     return lines if lines[-1] else lines[:-1]
 
 

@@ -49,8 +49,7 @@ def torch_adam(
 
     if finished_steps is None:
         finished_steps = torch.tensor(_LATE)
-    # A copy: the kernel counts it up.
-    steps = finished_steps.to(weights[0].device, torch.float32, copy=True)
+    steps = finished_steps.to(weights[0].device, torch.float32)
     with torch.no_grad():
         for weight, gradient, mean, square in zip(
             weights, gradients, means, squares, strict=True
@@ -61,7 +60,7 @@ def torch_adam(
                 [mean],
                 [square],
                 [],
-                [steps.clone()],
+                [steps.clone()],  # the kernel counts it up
                 fused=True,
                 amsgrad=False,
                 beta1=betas[0],

@@ -245,19 +245,38 @@ def _read_text(path):
     opener = gzip.open if path.suffix == ".gz" else open
     try:
         with opener(path, "rb") as file:
-            data = file.read()
-        # `utf-8-sig` drops the mark that spreadsheets put in front.
-        text = data.decode("utf-8-sig").replace("\r\n", "\n")
-        return text if "\n" in text else text.replace("\r", "\n")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise ValueError(
-            f"{path} is not UTF-8: byte {error.start}, line {line}. Convert "
-            "it first, for example: iconv -f gb18030 -t utf-8."
-        ) from None
+            content = file.read()
     except (EOFError, gzip.BadGzipFile) as error:
         raise ValueError(
             f"{path} is not a complete gzip file ({error}). Compress it again."
+        ) from None
+    text = decode_text(content, path)
+    return text if "\n" in text else text.replace("\r", "\n")
+
+
+def decode_text(content, name):
+    """Returns the text in bytes of UTF-8, its lines ended by a line feed.
+
+    Args:
+        content: bytes.
+        name: string or path. Names them in the error.
+
+    Raises:
+        ValueError: for the first byte that is not UTF-8.
+
+    Example:
+
+    >>> decode_text(b"good\\r\\nbad", "reviews.txt")
+    'good\\nbad'
+    """
+    try:
+        # `utf-8-sig` drops the mark that spreadsheets put in front.
+        return content.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ValueError(
+            f"{name} is not UTF-8: byte {error.start}, line {line}. Convert "
+            "it first, for example: iconv -f gb18030 -t utf-8."
         ) from None
 
 

@@ -136,3 +136,21 @@ def test_a_gradient_that_is_not_finite_spoils_all_of_them():
     )
 
     assert np.isnan(keras.ops.convert_to_numpy(weights[0])).all()
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "torch", reason="PyTorch tells what it makes"
+)
+def test_clipping_makes_no_arrays_of_the_weights_size_on_pytorch():
+    import torch
+
+    weight = keras.Variable(np.ones((4, 6), "float32"))
+    optimizer = RunAdamW(0.1, global_clipnorm=0.5)
+    optimizer.build([weight])
+    gradient = torch.ones((4, 6))
+    with torch.profiler.profile(profile_memory=True) as profile:
+        optimizer.apply([gradient])
+
+    made = [event.self_cpu_memory_usage for event in profile.events()]
+    assert made
+    assert max(made) < gradient.nbytes
