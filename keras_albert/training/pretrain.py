@@ -152,7 +152,9 @@ def pretrain(
             backward pass instead of keeping them. Defaults to the
             configuration's.
         jit_compile: bool or `"auto"`, as in `keras.Model.compile`. `False`
-            starts sooner and steps slower on TensorFlow. Defaults to `"auto"`.
+            starts sooner and steps slower on TensorFlow. Defaults to `"auto"`,
+            which is `False` on its CPUs; there GELU of wide layers is compiled
+            in any case.
         distribution: string. How to use several devices and machines, see
             `distribute`. Defaults to `"auto"`: all that the backend can use.
         model_shards: int, optional. With `"model_parallel"`: devices that
